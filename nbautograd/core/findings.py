@@ -212,7 +212,6 @@ def _bare(finding: Finding) -> Finding:
 
 
 def _only(finding: Finding, hints: Hints) -> Finding:
-    """Limit a finding to the parameters and the line that these hints show."""
     shorter = dataclasses.replace(finding, hints=hints, fix=None)
     phrases = {part: phrase for part in PARTS[hints] if (phrase := shorter.phrase(part)) is not None}
     params = {name: value for phrase in phrases.values() for name, value in phrase.params.items()}

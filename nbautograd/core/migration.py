@@ -35,9 +35,6 @@ class Legacy:
 def recognise(cls: type) -> Legacy | None:
     """Recognise a Function of old torch, with instance methods that use ``self``.
 
-    Args:
-        cls: a subclass of ``torch.autograd.Function``.
-
     Returns:
         What it is and how to write it today; None for a Function with static methods, and for one that merely lacks
         ``@staticmethod`` on methods that take ctx.
@@ -93,10 +90,6 @@ def migrate(text: str, name: str) -> Migration | None:
 
     The arguments of ``__init__`` become further arguments of forward, whose gradient is None.
 
-    Args:
-        text: source of the class, dedented.
-        name: the class's name.
-
     Example:
         >>> from nbautograd.core.migration import migrate
         >>> old = '''class Scale(Function):
@@ -129,7 +122,6 @@ def migrate(text: str, name: str) -> Migration | None:
 
 
 def _extra(methods: dict[str, ast.FunctionDef]) -> list[tuple[str, str | None]]:
-    """Return arguments of ``__init__`` with their defaults as text."""
     init = methods.get("__init__")
     if init is None:
         return []
@@ -168,7 +160,6 @@ def _edits(text: str, name: str, methods: dict[str, ast.FunctionDef]) -> Iterato
 
 
 def _end_line(node: ast.FunctionDef, text: str) -> int:
-    """Return the last line of a definition and of the blank lines after it."""
     lines = text.splitlines()
     end = node.end_lineno or node.lineno
     while end < len(lines) and not lines[end].strip():
@@ -263,7 +254,6 @@ def _more_nones(statement: ast.Return, count: int, forward: ast.FunctionDef, in_
 
 
 def _apply(text: str, edits: list[Edit]) -> str:
-    """Return the text with all edits made; edits at one place keep their order."""
     raw = text.encode()
     starts = [0]
     for line in raw.splitlines(keepends=True):

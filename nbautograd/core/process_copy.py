@@ -272,9 +272,6 @@ def _silence(kept: int) -> None:
 
     A copy shares its open files with the process, with their positions. So a file that is open for reading is opened
     again, at its position, and all else but devices that are read (``/dev/urandom``) and folders becomes ``/dev/null``.
-
-    Args:
-        kept: the descriptor that the answer is written to.
     """
     import fcntl  # not on Windows, which has no fork either
 

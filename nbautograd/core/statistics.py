@@ -92,7 +92,6 @@ def pictured(array: Array, side: int = SIDE) -> dict[str, Any]:
 
 
 def _pool(extreme: np.ufunc, sheet: Array, rows: int, cols: int) -> Array:
-    """Reduce blocks of so many rows and columns to one number each."""
     for axis, step in enumerate((rows, cols)):
         sheet = extreme.reduceat(sheet, range(0, sheet.shape[axis], step), axis=axis)
     return sheet.astype(np.float64)

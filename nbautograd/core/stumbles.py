@@ -107,9 +107,6 @@ def hands_over(function: Function) -> Function:
 def is_ours(error: BaseException) -> bool:
     """Return True for an error that nbautograd's own code raised by mistake, not the user's code.
 
-    Args:
-        error: caught, with its traceback.
-
     Returns:
         False as well for an error whose class the package defines: it is raised on purpose.
     """

@@ -87,9 +87,6 @@ _DECORATORS = 32  # looked through at most: a chain may be a circle
 def function_class(fn: Any) -> type | None:
     """Return the Function class behind a callable: the class itself, its ``apply``, or a ``functools.partial`` of it.
 
-    Args:
-        fn: anything.
-
     Returns:
         The class, or None when ``fn`` is not one of these.
 
@@ -158,12 +155,7 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def named_functions(function: FunctionType, beside: bool = False) -> dict[str, FunctionType]:
-    """Return the functions of its module that a function names, by these names.
-
-    Args:
-        function: as written, decorators taken off.
-        beside: only those that stand in the same cell or file.
-    """
+    """Return the functions of its module that a function names, by these names."""
     own = function.__code__
     known = {name: function.__globals__.get(name) for code in codes_in(own) for name in code.co_names}
     found = {name: value for name, value in known.items() if isinstance(value, FunctionType)}

@@ -167,11 +167,7 @@ def last_line(problem: Problem, only: int) -> int | None:
 
 
 def state_line(cls: type | None) -> int | None:
-    """Return the first line of backward that reads what is outside ctx: an attribute of the class, or a container.
-
-    Args:
-        cls: the Function.
-    """
+    """Return the first line of backward that reads what is outside ctx: an attribute of the class, or a container."""
     method = None if cls is None else inspect.unwrap(user_backward(cls))
     code = getattr(method, "__code__", None)
     function = None if code is None else user_source.method_at(code)
@@ -233,7 +229,6 @@ _RAN: weakref.WeakKeyDictionary[Problem, frozenset[int]] = weakref.WeakKeyDictio
 
 
 def _ran(problem: Problem) -> frozenset[int] | None:
-    """Return the lines of backward that called torch, and the one it ended with; None where none was seen."""
     if problem not in _RAN:
         _RAN[problem] = frozenset()
         with users_errors():
@@ -366,9 +361,6 @@ def is_maker(value: ast.expr | None) -> bool:
 
 class _Writes:
     """The lines that wrote the elements of a local variable.
-
-    Args:
-        name: of the variable.
 
     Attributes:
         created: the line that made the tensor which it is now.

@@ -109,7 +109,6 @@ def agree_by_scale(
 
 
 def _size(array: Array) -> Array:
-    """Return absolute values, 0 for what is not finite."""
     size: Array = np.abs(array)
     known = np.isfinite(size)
     return size if known.all() else np.where(known, size, 0.0)
@@ -206,7 +205,6 @@ def _refined(raw: FirstPass, state: _State, seed: int) -> Refined:
 def _agree_by_fourth_order(
     raw: FirstPass, matrices: Matrices, scale: Scale, doubtful: Array, tolerance: Tolerance
 ) -> Array:
-    """Mark the doubtful entries that agree by a difference of fourth order, which is stored, or that are nothing."""
     analytical, done = matrices.analytical, _hidden_by_rounding(raw, matrices, doubtful)
     near = agree_within(analytical, matrices.numerical, NEAR * scale.size)
     chosen = doubtful & ~done & near, doubtful & ~done & ~near
@@ -292,7 +290,6 @@ class _State:
 
     @property
     def _confirmed(self) -> int:
-        """Count the wrong entries that were refined."""
         return 0 if self.refined is None else int(self.wrong[tuple(self.refined.entries.T)].sum())
 
     def _deviation(self, difference: Array) -> float:
@@ -326,7 +323,6 @@ class _State:
         return ("subgradient", max(self.between)) if self.between else ("match", "")
 
     def _worst(self, difference: Array, reason: str) -> tuple[int, int, int] | None:
-        """Return the entry that differs most of those that the verdict is about."""
         if not difference.size:
             return None
         about = self.wrong
@@ -419,7 +415,6 @@ def far_off(matrices: Matrices) -> tuple[int, Entry | None]:
 
 
 def _index_of(refined: Refined | None, entry: tuple[int, int, int]) -> int | None:
-    """Return the number of this entry among the refined ones."""
     if refined is None:
         return None
     hits = np.flatnonzero((refined.entries == np.array(entry)).all(axis=1))
@@ -459,7 +454,6 @@ def _other(witness: str, testimony: Testimony) -> Statement:
 
 
 def _two_digits(value: float) -> str:
-    """Write a size in two digits: 0.25, 3,100, 4.2e-11, ∞."""
     if value == float("inf"):
         return "∞"
     return f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")

@@ -100,7 +100,6 @@ def diagnose(
 
 
 def _flat(blocks: Mapping[tuple[int, int], Block]) -> frozenset[int]:
-    """Return the inputs that no output depends on, as both methods say."""
     depended = {i for (_, i), b in blocks.items() if b.verdict != "match" or b.structure != "zero"}
     return frozenset(i for _, i in blocks) - depended
 
@@ -138,7 +137,6 @@ def _values(
 
 
 def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
-    """Yield checks near the inputs, at values of both signs, at other arguments and sizes."""
     stream = points(_small(problem, blocks))
     for kind, most in ASKED:
         for number, point in enumerate(itertools.islice(stream.of(kind), most)):
@@ -148,18 +146,12 @@ def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
 
 
 def _small(problem: Problem, blocks: Blocks) -> Problem:
-    """Return the problem that causes are confirmed on: itself, or one of fewer elements."""
     many = sum(b.entries for b in blocks.values()) > CONFIRMED
     return other_points.shrunk(problem, SMALL_INPUTS, SMALL_SIZE, problem.seed) if many else problem
 
 
 def _place(point: Point | None, again: Callable[[], Point | None]) -> Place | None:
-    """Check at a point; None outside the domain of forward, where nothing is borne out or refuted.
-
-    Args:
-        point: where.
-        again: gives the same with other values.
-    """
+    """Check at a point; None outside the domain of forward, where nothing is borne out or refuted."""
     if point is None:
         return None
     with users_errors():
@@ -207,7 +199,6 @@ def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Findin
 
 
 def _matches(place: Place | None, where: tuple[int, int]) -> bool:
-    """Return True where a block agrees in a check elsewhere."""
     block = None if place is None else place.blocks.get(where)
     return block is not None and block.verdict == "match"
 

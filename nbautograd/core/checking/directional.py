@@ -163,7 +163,6 @@ def _along(
     cotangents: Sequence[Tensor | None],
     lay: Callable[[Tensor], Tensor] | None = None,
 ) -> Callable[[float], float]:
-    """Return <v, f> as a function of how far inputs, by position, move along their directions."""
 
     def value(h: float) -> float:
         given = [copy(item) for item in inputs]
@@ -189,7 +188,6 @@ def _rounding(problem: Problem) -> float:
 
 
 def _size(problem: Problem, inputs: Sequence[Any], cotangents: Sequence[Tensor | None]) -> float:
-    """Return the sum over outputs of <|v|, |y|>: what <v, y> is a difference of."""
     with torch.no_grad():
         outputs = problem.evaluate(tuple(copy(item) for item in inputs))
     return sum(float((y.abs() * v.abs()).sum()) for y, v in zip(outputs, cotangents, strict=True) if v is not None)

@@ -189,7 +189,6 @@ def explain(error: BaseException, problem: Problem) -> Finding:
 
 
 def _near_on_ctx(error: BaseException) -> str:
-    """Return what ctx has under nearly the name that backward read; empty where nothing is near."""
     known = [n for n in dir(getattr(error, "obj", None)) if not n.startswith("_")]
     return "".join(get_close_matches(getattr(error, "name", None) or "", known, n=1, cutoff=0.8))
 
@@ -220,7 +219,6 @@ def _special(error: BaseException, error_text: str, problem: Problem, place: Rai
 
 
 def _shapes(error_text: str, place: Raised | None) -> tuple[str, dict[str, Any]] | None:
-    """Choose the sentence about shapes that do not fit, with the names on the line and their shapes."""
     shapes = {} if place is None else place.shapes()
     statement = None if place is None else place.statement()
     if not shapes or statement is None:
@@ -252,13 +250,11 @@ def _codes(cls: type | None, names: tuple[str, ...]) -> set[CodeType]:
 
 
 def _line_of_forward(problem: Problem, method: str) -> int | None:
-    """Return the line of the only call of a method of ctx in what saves for backward, else that of forward."""
     calls = [call for tree in saving_trees(problem.cls) for call in user_source.calls_of(tree, method)]
     return calls[0].lineno if len(calls) == 1 else phrases.method_line(problem, "forward")
 
 
 def _line(error: BaseException, problem: Problem) -> int | None:
-    """Return the last line of the user's file or cell that the exception passed through, else that of backward."""
     if problem.source is None:
         return None
     lines = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == problem.source.file]

@@ -162,7 +162,6 @@ def _disturbed(cls: type, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 
 
 def _report(cls: type, arguments: tuple[Any, ...], check: Check) -> GradcheckReport | None:
-    """Check a Function at some arguments, in double precision where their own tells nothing; None if it cannot be."""
     report = None
     for given in (arguments, other_points.in_double(arguments)):
         with users_errors() as guard:  # nothing to differentiate, or forward refuses it

@@ -134,7 +134,6 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
 
 
 def _functions_inside(run: GradcheckRun, given: Hints, clock: Clock) -> tuple[CheckedInside, ...]:
-    """Check the Functions that a callable with a wrong gradient calls inside, in first order."""
 
     def check(cls: type, arguments: tuple[Any, ...]) -> GradcheckReport:
         alone = GradcheckRun(Problem(cls, arguments, run.problem.seed), run.atol, run.rtol, None)

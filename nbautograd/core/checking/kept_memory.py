@@ -29,7 +29,6 @@ def kept_bytes(outputs: Outputs) -> int:
 
 
 def _address(tensor: Tensor) -> int:
-    """Return what tells storages apart; 0 for a sparse or wrapped tensor, which has none to count."""
     return ask(lambda: storage_address(tensor), 0) if tensor.layout is torch.strided else 0
 
 

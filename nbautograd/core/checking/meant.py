@@ -61,9 +61,6 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
     Where forward is flat, backward returns a gradient there or at other inputs; where a tensor is handed on, it returns
     another gradient than the one that comes in.
 
-    Args:
-        problem: whose inputs and flags are those of the program.
-
     Raises:
         Exception: the user's own, from ``forward`` or ``backward``.
     """
@@ -178,7 +175,6 @@ def _instead(at: Point, near: Point | None, o: int, j: int) -> Phrase:
 
 
 def _elsewhere(near: Point | None, o: int, j: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the gradient at other inputs with what came in there; nothing where forward does not take them."""
     one = None if near is None or near.outputs is None else near.through(o)
     if one is not None and one.gradients is not None:
         gradient, v = one.gradients[j], one.v[o]

@@ -76,13 +76,7 @@ def _arguments_inside(source: PointSource, others: Callable[[Any, Problem, str],
 
 
 class _Changed:
-    """The callable of a problem, which gives its Function another value for one argument.
-
-    Args:
-        problem: whose callable it is.
-        position: of the argument.
-        value: in its place.
-    """
+    """The callable of a problem, which gives its Function another value for one argument."""
 
     def __init__(self, problem: Problem, position: int, value: Any) -> None:
         assert problem.cls is not None
@@ -144,7 +138,6 @@ def _of_its_sign(new: float, given: float) -> bool:
 
 
 def _compared(cls: type | None) -> tuple[tuple[str, ...], tuple[tuple[str, float | None], ...]]:
-    """Return the strings that a class compares something with, and the names that it compares with a number or None."""
     methods = (getattr(cls, name, None) for name in ("forward", "setup_context", "backward"))
     trees = [user_source.method_at(inspect.unwrap(m).__code__) for m in methods if inspect.isfunction(m)]
     nodes = [

@@ -225,7 +225,6 @@ def _of_its_kind(values: Tensor, given: Tensor) -> Tensor:
 
 
 def _permutation(values: Tensor) -> bool:
-    """Return True for whole numbers from 0, each once."""
     whole = values.dtype in (torch.int64, torch.int32) and len(values) > 1
     return whole and torch.equal(values.sort()[0], torch.arange(len(values)).to(values))
 

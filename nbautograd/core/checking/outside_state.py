@@ -52,11 +52,7 @@ class StateName:
 
 
 class ClassState:
-    """Copies of what a class kept outside ctx when this was made.
-
-    Args:
-        cls: a Function class, or None.
-    """
+    """Copies of what a class kept outside ctx when this was made."""
 
     def __init__(self, cls: type | None) -> None:
         found = () if cls is None else tuple(p for p in _places(cls) if p.value is not _NO_STATE)
@@ -176,7 +172,6 @@ def _places(cls: type) -> Iterator[StateName]:
 
 
 def _calling(functions: Iterable[FunctionType]) -> list[FunctionType]:
-    """Return functions and those that they can call by a name, of their module or of the functions around them."""
     found: dict[FunctionType, None] = dict.fromkeys(functions)
     queue = deque(found)
     while queue:
@@ -211,7 +206,6 @@ _BINDERS = frozenset(("setattr", "globals", "vars", "exec", "eval", "__dict__", 
 
 @functools.lru_cache(1024)
 def _bound(code: CodeType) -> frozenset[str]:
-    """Return the names outside itself, and of attributes, that a function gives other values, as far as code shows."""
     codes = list(codes_in(code))
     steps = [step for one in codes for step in dis.get_instructions(one)]
     bound = {str(step.argval) for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")}
@@ -252,7 +246,6 @@ def _container(value: Any, depth: int) -> Any:
 
 
 def _item(item: Any, depth: int) -> Any:
-    """Copy an item of a container; return it as it is where it is no state."""
     copied = _copied(item, depth - 1) if depth > 1 else _NO_STATE
     return item if copied is _NO_STATE else copied
 

@@ -66,11 +66,7 @@ GIVEN = PointKind("given")
 
 
 class Once(Generic[Item]):
-    """Items made as they are asked for, each once, to be gone through more than once.
-
-    Args:
-        source: where they come from.
-    """
+    """Items made as they are asked for, each once, to be gone through more than once."""
 
     def __init__(self, source: Iterator[Item]) -> None:
         self._source, self._known = source, list[Item]()
@@ -236,7 +232,6 @@ class Point:
 
     @cached
     def _forward_run(self) -> tuple[Any, ...] | None:
-        """Leaves and outputs of the forward under autograd; None where it cannot be run so."""
         with users_errors():
             return None if self.outputs is None else by_autograd(self.problem, self.outputs)
         return None

@@ -19,9 +19,6 @@ NARROW = 8  # bits of a floating number: torch computes next to nothing in so fe
 def unreadable_kind(tensor: Tensor) -> str | None:
     """Return the kind of a tensor whose entries cannot be read and moved one by one; None for an ordinary one.
 
-    Args:
-        tensor: any tensor.
-
     Returns:
         ``"nested"``, ``"jagged"``, ``"sparse"``, ``"mkldnn"``, ``"quantised"``, ``"subclass"`` (one with a
         ``__torch_dispatch__`` of its own), ``"float8"``, ``"chalf"`` or ``"meta"``.

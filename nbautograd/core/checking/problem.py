@@ -161,7 +161,6 @@ class Problem:
         self._depth = 0
 
     def _signed(self) -> Callable[..., Any]:
-        """Return the callable whose signature names the inputs."""
         if isinstance(self.fn, torch.nn.Module):
             return self.fn.forward
         if self.cls is None:
@@ -257,7 +256,6 @@ class Problem:
             return Outputs(self._counted(given), given, self.casts)
 
     def _first_call(self, inputs: tuple[Any, ...] | None, seed: int) -> Outputs:
-        """Call the function, and learn from it; on copies where it runs again to see whether it draws."""
         copies, once = self.inputs if inputs is None else tuple(map(prepared_inputs.copy, inputs)), inputs
 
         def run() -> tuple[tuple[Any, ...], CastWatch, tuple[Tensor, ...]]:

@@ -117,7 +117,6 @@ class Progress:
         return sum((whole[kind] - done[kind]) * rates[kind] for kind in rates)
 
     def _work(self, steps: int) -> dict[Kind, float]:
-        """Return how many elements of outputs backward was asked for by a step, and forward of inputs."""
         half, each = PARTS / 2, len(self._inputs) * PARTS  # steps of an output: one half for backward, one for forward
         work: dict[Kind, float] = {"backward": 0.0, "forward": 0.0}
         for i, size in enumerate(self._outputs):

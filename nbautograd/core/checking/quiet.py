@@ -62,11 +62,7 @@ _RESIZE = torch.ops.aten.resize_.default
 
 
 class FilledMemory(ThreadDispatchMode):
-    """Fills what ``torch.empty`` and the like return in this thread, so that it is the same each time.
-
-    Args:
-        zeros: as for ``fill``.
-    """
+    """Fills what ``torch.empty`` and the like return in this thread, so that it is the same each time."""
 
     def __init__(self, *, zeros: bool = False) -> None:
         super().__init__()

@@ -352,7 +352,6 @@ def _detached(inputs: Any) -> tuple[Any, ...]:
 
 @hands_over
 def _vmapped(problem: Problem, dims: tuple[int | None, ...], items: Sequence[tuple[Any, ...]]) -> tuple[Tensor, ...]:
-    """Return the outputs of one call for all items, these stacked along the dimensions given."""
     columns = zip(zip(*items, strict=True), dims, strict=True)
     given = [column[0] if dim is None else torch.stack(column, dim) for column, dim in columns]
     with torch.no_grad():
@@ -425,7 +424,6 @@ def over_reverse(problem: Problem, derived: Problem) -> Iterator[Variant]:
 
 
 def _terms(pairs: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
-    """Return the real inner product of each pair."""
     found = [float((a.detach().conj() * b.detach()).real.double().sum()) for a, b in pairs]
     return torch.tensor(found, dtype=torch.float64)
 
@@ -438,7 +436,6 @@ def _directions(problem: Problem, count: int) -> list[Tensor]:
 
 @hands_over
 def _pushed(problem: Problem, tangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
-    """Return the tangents of all outputs; None where none came."""
     given: list[Any] = list(problem.fresh())
     with forward_ad.dual_level():
         for i, u in zip(problem.differentiable, tangents, strict=True):

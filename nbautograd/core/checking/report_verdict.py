@@ -68,7 +68,6 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
 
 
 def _findings_on_error(run: GradcheckRun, mend: Mend | None, known: Known) -> tuple[Finding, ...]:
-    """Explain what backward raised, or torch on account of the Function, and mend it where that is wanted."""
     assert run.error is not None
     if run.problem.read_outside:
         return tuple(inputs_outside(run.problem))  # the copies that the check handed on may be what it raised for
@@ -82,7 +81,6 @@ def _findings_on_error(run: GradcheckRun, mend: Mend | None, known: Known) -> tu
 
 
 def _inside_findings(run: GradcheckRun) -> Iterator[Finding]:
-    """Tell what directions inside the domain showed where forward refuses to have single entries moved."""
     for where, inside in run.inside.items():
         params = {
             "input": run.problem.input_names[where[1]],
@@ -98,14 +96,12 @@ def _inside_findings(run: GradcheckRun) -> Iterator[Finding]:
 
 
 def _symmetric_findings(run: GradcheckRun) -> Iterator[Finding]:
-    """Tell where a gradient is right as that of a function of symmetric matrices."""
     for where in run.symmetric:
         params = {"input": run.problem.input_names[where[1]]}
         yield Finding("right_for_symmetric", "note", "checking.symmetric", params, where)
 
 
 def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
-    """Yield findings on a Function's own jvp that contradicts a backward found right."""
     for where, block in run.blocks.items():
         for statement in block.witnesses:
             if (
@@ -161,7 +157,6 @@ def joined_findings(found: tuple[Finding, ...], order2: GradcheckReport | None) 
 
 
 def _risk(finding: Finding) -> Finding:
-    """Return a finding on second derivatives as it stands beside those on first ones."""
     if finding.kind != "bug":
         return finding
     why = {"why": finding.params.get("why", "")}
@@ -223,7 +218,6 @@ def _resolution(run: GradcheckRun) -> Phrase | str:
 
 
 def _coarsest(run: GradcheckRun) -> str:
-    """Return the name of the coarsest dtype among inputs, outputs and what forward and backward round to inside."""
     ends = [run.problem.inputs[i] for i in run.problem.differentiable]
     outputs = run.outputs or ()
     ends += [outputs[i] for i in run.problem.differentiable_outputs(outputs)]

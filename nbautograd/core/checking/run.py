@@ -160,7 +160,6 @@ class GradcheckRun:
             self.complete = False
 
     def _keep_partial(self) -> None:
-        """Keep the block that was in work when the check was interrupted, unasked entries NaN."""
         if self.assembly is None:
             return
         for (i, j), matrices in self.assembly.partial.items():
@@ -172,7 +171,6 @@ class GradcheckRun:
                 )
 
     def _call_forward(self) -> bool:
-        """Call the function at the inputs; return False where torch refuses what it does, or memory would not do."""
         try:
             self.outputs = self.problem.call()
         except Exception as error:
@@ -272,7 +270,6 @@ class GradcheckRun:
         return "scale of stairs" if self._stairs.scales(*ij) else ""
 
     def _confirmed(self, ij: tuple[int, int], judged: Judged) -> Judged:
-        """Return the judgement, a match where autograd of the forward, or the rounding of backward, says so."""
         assert self.assembly is not None
         if judged.verdict in ("undecided", "flat") and forward_confirms(
             self._forward_witness, ij, judged.matrices, judged.unsure

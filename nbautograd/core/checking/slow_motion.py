@@ -303,7 +303,6 @@ class _Motion:
         return tuple(enumerate(text[above:], self.tree.lineno))
 
     def _span(self, line: int) -> tuple[int, int]:
-        """Return the first and the last line of the statement around a line."""
         return max((s for s in self._spans if s[0] <= line <= s[1]), default=(line, line))
 
     def _turns(self, steps: Mapping[Key, TracedResult], shift: int = 0) -> Iterator[Turn]:
@@ -454,7 +453,6 @@ def _by_change(fix: Fix) -> Phrase:
 
 
 def _beside(name: str, yours: Tensor, right: Tensor) -> tuple[Value, Value | None]:
-    """Return the right value, and the difference where there is one."""
     number = yours.is_floating_point() or yours.is_complex()
     difference = describe(name, yours - right) if number and yours.shape == right.shape else None
     return describe(name, right), difference

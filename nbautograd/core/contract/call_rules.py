@@ -56,7 +56,6 @@ def broken_rules(record: CallRecord, forward: CallRecord | None, set_up: CallRec
 
 
 def _seen(record: CallRecord, line: int | None = None, position: int | None = None) -> Seen:
-    """Return the place of a break in one call; position is that of the input that it is about."""
     source, where = record.function.source, None if position is None else (0, position)
     line = line or (None if source is None else source.line(record.method))
     if record.index == OWN_CALL:
@@ -87,7 +86,6 @@ def _reads(record: CallRecord, name: str) -> bool:
 
 
 def _dirty(saver: CallRecord | None) -> set[str]:
-    """Return the places of the inputs that were given to ``mark_dirty``."""
     if saver is None or saver.ctx is None:
         return set()
     places = tensor_places(saver)
@@ -148,7 +146,6 @@ def tensors_on_ctx(record: CallRecord) -> Iterator[Finding]:
 
 
 def _line_of_attribute(record: CallRecord, name: str) -> int | None:
-    """Return the line that puts something on ctx under this name."""
     for method in ("forward", "setup_context"):
         function = record.function.methods.tree(method)
         for node in ast.walk(function) if function is not None else ():
@@ -202,7 +199,6 @@ def _reused(record: CallRecord, forward: CallRecord) -> Iterator[Finding]:
 
 
 def _of_inputs(record: CallRecord, forward: CallRecord) -> list[tuple[int, Snapshot, Snapshot]] | None:
-    """Return (position, gradient, input) for each argument by position; None where they are not as many."""
     gradients, given = list(record.outputs), forward.inputs[: len(forward.inputs) - len(forward.keywords)]
     while len(gradients) > len(given) and gradients[-1].type == "NoneType":
         gradients.pop()
@@ -234,7 +230,6 @@ def gradient_forms(record: CallRecord, forward: CallRecord, saver: CallRecord | 
 
 
 def _needed(saver: CallRecord | None) -> dict[int, bool]:
-    """Return which inputs need a gradient, by position, as far as ctx told."""
     return dict(enumerate(saver.ctx.needs_input_grad)) if saver is not None and saver.ctx is not None else {}
 
 

@@ -22,9 +22,6 @@ _RETURNS_MANY = frozenset({"unbind", "split", "chunk", "max", "min", "sort", "to
 def read_contract(cls: type) -> tuple[Finding, ...]:
     """Return what a Function's source breaks of the contract, without running it.
 
-    Args:
-        cls: a subclass of ``torch.autograd.Function``.
-
     Returns:
         Findings, bugs first; () when all is well or the source is not to be had.
 
@@ -49,14 +46,12 @@ def read_contract(cls: type) -> tuple[Finding, ...]:
 
 
 def _not_static(cls: type) -> tuple[str, ...]:
-    """Return methods that the class itself defines without ``@staticmethod``."""
     return tuple(name for name in METHODS if isinstance(as_written(vars(cls).get(name)), FunctionType))
 
 
 def _unknown_names(
     cls: type, codes: Mapping[str, CodeType], trees: Mapping[str, user_source.FunctionNode]
 ) -> dict[str, tuple[str, ...]]:
-    """Return per method the global names that it uses and that nothing defines, in the order of the text."""
     unknown = {}
     for method, code in codes.items():
         function, tree = unwrap(getattr(cls, method, None)), trees.get(method)

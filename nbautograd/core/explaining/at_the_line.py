@@ -64,7 +64,6 @@ def at_the_line(program: Program, kind: str) -> ErrorCause | None:
 
 
 def _name(program: Program, tensor: torch.Tensor | None) -> str:
-    """Return the name of a tensor itself, not of another one that shows the same memory."""
     name = program.name_of(tensor)
     return name if program.tensors.get(name) is tensor else ""
 
@@ -86,7 +85,6 @@ def _owned(
 
 
 def _mentioned(program: Program, kind: str) -> list[tuple[str, torch.Tensor]]:
-    """Return the tensors that the statement which raised mentions, and those of its modules that backward may need."""
     here = program.statement
     parts = [] if here is None else [p for p in ast.walk(here) if isinstance(p, (ast.Name, ast.Attribute))]
     names = dict.fromkeys(map(ast.unparse, parts))

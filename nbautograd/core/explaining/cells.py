@@ -111,7 +111,6 @@ def _assigns(cell: str) -> set[str]:
 
 
 def _stored(statement: ast.stmt) -> set[str]:
-    """Return the variables that a statement of a cell assigns, not those of the functions that it defines."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {statement.name}
     return {n.id for n in _outside_functions(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

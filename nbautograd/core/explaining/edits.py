@@ -64,7 +64,6 @@ _OFF_FOR_GOOD = ("torch.set_grad_enabled(False)", "torch.autograd.set_grad_enabl
 
 
 def _bodies(file: str) -> Iterator[list[ast.stmt]]:
-    """Yield the blocks of a cell or file, each as its statements."""
     tree = tree_of("".join(linecache.getlines(file)))
     for node in ast.walk(tree) if tree is not None else ():
         for name in ("body", "orelse", "finalbody"):
@@ -73,7 +72,6 @@ def _bodies(file: str) -> Iterator[list[ast.stmt]]:
 
 
 def _rows(file: str, first: int, last: int) -> list[str]:
-    """Return lines of a file without the indentation of the first."""
     rows = [row.rstrip("\n") for row in linecache.getlines(file)[first - 1 : last]]
     indent = rows[0][: len(rows[0]) - len(rows[0].lstrip())]
     return [row.removeprefix(indent) for row in rows]
@@ -87,10 +85,6 @@ def after_each_other(step: SourceLine, raised: SourceLine) -> Iterator[TrialEdit
 
     The step goes below the backward that raised; else what that backward differentiates goes below the step, from the
     last statement that computes it on.
-
-    Args:
-        step: the line of an optimizer's step.
-        raised: the line of the backward.
     """
     for body in _bodies(step.file):
         lines = [(statement.lineno, statement.end_lineno or statement.lineno) for statement in body]

@@ -89,7 +89,6 @@ def _ties(program: Program, old: set[Any]) -> list[_Tie]:
 
 
 def _tied(program: Program, ties: list[_Tie], old: set[Any]) -> str:
-    """Return the variable that the lines of the ties read, of those that hold what was computed before, or again."""
     makers, users, nodes = {tie.maker for tie in ties}, {tie.user for tie in ties}, {tie.node for tie in ties}
     read = {word for tie in ties for word in _read(tie.user.text)}
     found: list[tuple[bool, bool, int, int, str]] = []
@@ -105,7 +104,6 @@ def _tied(program: Program, ties: list[_Tie], old: set[Any]) -> str:
 
 
 def _read(text: str) -> set[str]:
-    """Return the variables and ``.attributes`` that a line reads; of a part of a statement all its words."""
     tree = tree_of(text)
     if tree is None:
         return {*re.findall(r"\.?\b[A-Za-z_]\w*", text)}

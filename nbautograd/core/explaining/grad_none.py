@@ -117,7 +117,6 @@ def _leaf_again(made: SourceLine, name: str) -> Iterator[TrialEdit]:
 
 
 def _removed(watch: Any, tensor: torch.Tensor, name: str) -> tuple[ErrorCause | None, int]:
-    """Return which line set a gradient to None, where one did, and how many backwards had run."""
     last = watch.events.last(Removed, tensor)
     if last is None or last.spot is None:
         return None, 0

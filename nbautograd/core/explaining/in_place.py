@@ -98,7 +98,6 @@ def _facts(
     did: SourceLine | None,
     write: Write | None,
 ) -> list[Finding]:
-    """Return what changed the tensor, and what had saved it before."""
     op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
     shown: dict[str, Any] = {"name": name, "tensor": tensor_named(name), "op": op, "shape": sizes_text(tensor.shape)}
     if did is None:
@@ -112,14 +111,12 @@ def _facts(
 
 
 def _first_write(program: Program, node: Any, tensor: torch.Tensor, saved: int) -> Write | None:
-    """Return the first write after the version that a node saved, as a watched run saw it."""
     made = sequence_number(node) or 0  # earlier writes there were into other tensors
     behind = (w for w in writes_into(program, tensor) if w.number >= made)
     return next((w for w in behind if w.before <= saved < w.after), None)
 
 
 def _base(expression: ast.expr) -> str:
-    """Return the variable that an expression such as ``y[0]`` is a part of; ``y.data`` has versions of its own."""
     while True:
         text = ast.unparse(expression)
         transposed = isinstance(expression, ast.Attribute) and expression.attr in ("T", "mT")

@@ -101,7 +101,6 @@ def differentiated(program: Program) -> str:
 
 
 def _roots(source: ast.AST | None) -> list[ast.expr]:
-    """Return what the calls of ``backward`` and ``grad`` in some source differentiate."""
     calls = [part for part in ast.walk(source) if isinstance(part, ast.Call)] if source is not None else []
     methods = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward"]
     functions = ("grad", "autograd.backward")

@@ -208,7 +208,6 @@ def trap(node: Any, forward: bool = False, where: torch.Tensor | None = None) ->
 
 
 def _holds(node: Any, one: Trap) -> bool:
-    """Return True where what else a node saved is as the rule says."""
     try:
         if one.rule == "atan2_at_zero":
             return bool(((node._saved_self == 0) & (node._saved_other == 0)).any())
@@ -395,7 +394,6 @@ def _is_where(call: ast.Call) -> bool:
 
 
 def _inputs(node: ast.AST, op: str) -> Iterator[tuple[Any, Callable[..., Any]]]:
-    """Yield how the input of an operation is read and replaced, where a node of the source is that operation."""
     if isinstance(node, ast.BinOp) and type(node.op).__name__ == op:
         yield node, _field("right" if op == "Div" else "left")
     if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in SAFE[op][0]:

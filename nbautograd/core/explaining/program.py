@@ -218,7 +218,6 @@ def window(tensor: torch.Tensor) -> Any:
 
 
 def _asks(tensor: torch.Tensor) -> bool:
-    """Return True for a leaf that asks for a gradient."""
     try:
         return tensor.is_leaf and tensor.requires_grad
     except RuntimeError:  # a view of what was written into
@@ -264,6 +263,5 @@ def _tensors_of(name: str, value: Any, around: tuple[int, ...] = ()) -> Iterator
 
 
 def _of_user(kind: type) -> bool:
-    """Return True for a class that the user wrote."""
     module = sys.modules.get(kind.__module__)
     return kind.__module__ == "__main__" or is_users(getattr(module, "__file__", None) or "<frozen")

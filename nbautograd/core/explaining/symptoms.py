@@ -49,7 +49,6 @@ def symptom_of(program: Program) -> Symptom | None:
 
 
 def _without_grad(program: Program, here: ast.stmt) -> Iterator[Symptom]:
-    """Yield the tensors whose ``.grad`` a statement reads, itself or as a variable that was given it, and is None."""
     reads = [n for n in ast.walk(here) if isinstance(n, ast.Attribute) and n.attr == "grad"]
     frame = program.frames[-1][0]
     empty = {n.id for n in ast.walk(here) if isinstance(n, ast.Name) and frame.f_locals.get(n.id, here) is None}
@@ -64,7 +63,6 @@ def _without_grad(program: Program, here: ast.stmt) -> Iterator[Symptom]:
 
 
 def _conditions(program: Program, here: ast.stmt) -> Iterator[ast.AST]:
-    """Yield the conditions that a statement stands under, the innermost first."""
     blocks = [n for n in ast.walk(_file_tree(program)) if isinstance(n, (ast.If, ast.While))]
     around = [b for b in blocks if b.lineno <= here.lineno <= (b.end_lineno or 0)]
     yield from (block.test for block in sorted(around, key=lambda block: -block.lineno))
@@ -90,7 +88,6 @@ def _not_finite(program: Program, part: ast.AST, infinite: bool) -> Iterator[Sym
 
 
 def _tensor(program: Program, node: ast.expr) -> torch.Tensor | None:
-    """Return the tensor that an expression names; of ``params[name]`` the one that is called ``params['w']``."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
         key = program.variables.get(node.slice.id)
         return program.tensors.get(f"{ast.unparse(node.value)}[{key!r}]") if isinstance(key, (str, int)) else None

@@ -87,7 +87,6 @@ def is_torch(file: str) -> bool:
 
 
 def _raised_by_user(error: BaseException) -> bool:
-    """Return True where a ``raise`` outside torch raised the error."""
     last = next(iter([*entries(error)][-1:]), None)
     if last is None or is_torch(last.tb_frame.f_code.co_filename):
         return last is None

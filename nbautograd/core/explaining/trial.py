@@ -91,7 +91,6 @@ def change_functions(edit: TrialEdit) -> None:
 
 
 def _functions(file: str) -> set[FunctionType]:
-    """Return the functions of a file: what the collector sees, and what its module holds where that was frozen."""
     modules = [one for one in list(sys.modules.values()) if getattr(one, "__file__", None) == file]
     spaces = [getattr(module, "__dict__", {}) for module in (*modules, sys.modules["__main__"])]
     held: list[Any] = [value for space in spaces for value in list(space.values())]

@@ -376,7 +376,6 @@ class Watch(TorchFunctionMode):
         self.events.add(Switched(line_here(), bool(wanted)), args[0])
 
     def _note_taken_over(self, tensor: torch.Tensor, source: Any) -> None:
-        """Note that a tensor gets the values of another one, whose graph stays behind."""
         if isinstance(source, torch.Tensor) and source.requires_grad:
             leaves = self._leaves_behind(source)
             self.events.add(Cut("data", line_here(), "data", _named(tensor), None, None, leaves), tensor)
@@ -487,7 +486,6 @@ class Watch(TorchFunctionMode):
         return set()
 
     def _after_bad_backward(self) -> bool:
-        """Return True when a backward of this run made a NaN or infinity before."""
         return False
 
     @hands_over
@@ -530,7 +528,6 @@ def noted(note: Callable[..., None], *given: Any) -> None:
 
 
 def _what(tensors: Sequence[torch.Tensor]) -> str:
-    """Return ``"NaN"`` where one of some tensors that are not all finite holds one, else ``"Inf"``."""
     return "NaN" if any(bool(tensor.detach().isnan().any()) for tensor in tensors) else "Inf"
 
 
@@ -629,7 +626,6 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    """Yield what lists, tuples and dicts hold, however deep."""
     if isinstance(value, (list, tuple, dict)):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _flat(part)
@@ -677,7 +673,6 @@ def _decorator_line(function: FunctionType) -> int:
 
 
 def _named(tensor: torch.Tensor) -> str:
-    """Return what the innermost of the user's frames calls a tensor now."""
     frame = users_frame()
     if frame is None:
         return ""

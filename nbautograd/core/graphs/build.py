@@ -356,11 +356,6 @@ def disconnected_tensors(live: Sequence[Any], leaves: Sequence[torch.Tensor | No
 
     A parameter counts when others of its module are in the graph; another leaf when a node saved what it holds, or when
     it was named one by one.
-
-    Args:
-        live: torch's nodes of the graph.
-        leaves: for each of them the tensor, for AccumulateGrad.
-        names: the user's names.
     """
     reached = {id(leaf) for leaf in leaves if leaf is not None}
     wanting = [(name, tensor) for name, tensor in names.wanting if id(tensor) not in reached]

@@ -81,7 +81,6 @@ def _changes(node: ast.stmt | ast.expr, name: str) -> bool:
 
 @lru_cache(maxsize=CELLS)
 def _nodes(code: str) -> tuple[ast.stmt | ast.expr, ...]:
-    """Return the syntax nodes that can change a tensor; none for what is no Python, such as a magic."""
     tree = tree_of(code)
     nodes = () if tree is None else ast.walk(tree)
     return tuple([node for node in nodes if isinstance(node, (ast.AugAssign, ast.Assign, ast.Call))])

@@ -130,7 +130,6 @@ def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
 
 
 def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
-    """Make one segment of single ops that follow one another, such as the beginning of a network or its loss."""
     found: list[Segment] = []
     single = [len(s.nodes) == 1 and graph.nodes[s.nodes[0]].kind != "function" for s in segments]
     for alone, group in groupby(zip(segments, single, strict=True), key=lambda pair: pair[1]):
@@ -145,7 +144,6 @@ def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
 
 
 def _with_repeats(graph: AutogradGraph, runs: Sequence[Segment]) -> list[Segment]:
-    """Return every node by itself, but for the repeats."""
     first = {run.nodes[0]: run for run in runs}
     inside = {i for run in runs for i in run.nodes}
     return [first.get(i) or Segment("", [i]) for i in inner_order(graph) if i in first or i not in inside]
@@ -341,7 +339,6 @@ def open_boxes(graph: AutogradGraph, opened: Collection[str], most: int) -> Auto
 
 
 def _open_segment(graph: AutogradGraph, segment: Segment, opened: list[str]) -> list[Segment]:
-    """Return a segment as it is, or its parts when it is opened, those opened in turn."""
     key = f"g{segment.nodes[0]}"
     if len(segment.nodes) < 2 or key not in opened:
         return [segment]
@@ -351,7 +348,6 @@ def _open_segment(graph: AutogradGraph, segment: Segment, opened: list[str]) -> 
 
 
 def _segments_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
-    """Return the repetitions of a repeat; of a module the calls one level deeper, and single nodes."""
     if segment.times > OPENED_PARTS:
         size = len(segment.nodes) // segment.times
         each = size * -(-segment.times // BOX_NODES)
@@ -366,7 +362,6 @@ def _segments_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
 
 
 def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
-    """Return the modules one level deeper, or as deep as there are several; of too many, repeats are folded."""
     first = segment.path.count(".") + 2 if segment.path else 1
     deepest = max((graph.nodes[i].scope.count(".") + 1 for i in segment.nodes), default=0)
     runs: list[Segment] | None = None

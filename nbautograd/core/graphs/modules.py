@@ -93,12 +93,7 @@ def watch_modules() -> Iterator[None]:
 
 
 def exact_modules(sequence: Sequence[int | None], paths: Mapping[int, str]) -> dict[int, MakingCall]:
-    """Return the module call that made each node, of those that were watched; empty when none was.
-
-    Args:
-        sequence: sequence number of each node.
-        paths: id of a module -> its path.
-    """
+    """Return the module call that made each node, of those that were watched; empty when none was."""
     met = {call for call in _calls if call.module in paths and call.first < call.last}
     calls = sorted(met, key=lambda call: (call.first, -call.last, len(paths[call.module])))
     firsts, around = [call.first for call in calls], _around(calls)
@@ -136,7 +131,6 @@ def _homes(calls: Sequence[ModuleCall], around: Sequence[int], paths: Mapping[in
 
 
 def _chains(calls: Sequence[ModuleCall], around: Sequence[int], paths: Mapping[int, str]) -> list[tuple[int, ...]]:
-    """Return for each call the calls around it and itself, by the depth of their modules."""
     chains: list[tuple[int, ...]] = []
     for at, call in enumerate(calls):
         outer = chains[around[at]] if around[at] >= 0 else ()
@@ -186,13 +180,11 @@ def scope_types(nodes: Sequence[Node], modules: Mapping[str, str]) -> dict[str, 
 
 
 def _owner(label: str, modules: Mapping[str, str]) -> str | None:
-    """Return the module of a parameter's path, or None when the label is no such path."""
     path, dot, _ = label.rpartition(".")
     return path if dot and path in modules else None
 
 
 def _outward(path: str) -> list[str]:
-    """Return the path and every path around it, innermost first."""
     paths = []
     while path:
         paths.append(path)
@@ -217,7 +209,6 @@ def _scopes_of_parameters(
 
 
 def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
-    """Put what lies between two known scopes, in the order of forward, into what encloses both."""
     scopes: dict[int, str] = {}
     waiting: list[int] = []
     before: str | None = None

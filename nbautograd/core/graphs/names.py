@@ -88,11 +88,7 @@ class Names:
 
 
 class NamedTensors:
-    """Tensors by the names that they had at one moment; it keeps none of them alive, and pickles as empty.
-
-    Args:
-        tensors: name -> tensor.
-    """
+    """Tensors by the names that they had at one moment; it keeps none of them alive, and pickles as empty."""
 
     def __init__(self, tensors: Mapping[str, torch.Tensor] | None = None) -> None:
         # a plain weak reference may be dead although the tensor still lives in C++: torch's own knows
@@ -118,7 +114,6 @@ def _grad_fn(tensor: torch.Tensor) -> Any:
 
 
 def _spoken(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the entries that a user named: no IPython history, no private names."""
     hidden = {"In", "Out", "exit", "quit", "get_ipython"}
     items = [(str(k), v) for k, v in list(names.items())]
     return [(k, v) for k, v in items if not k.startswith("_") and k not in hidden]

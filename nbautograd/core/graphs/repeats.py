@@ -174,7 +174,6 @@ def _modules(graph: AutogradGraph, repeat: Segment) -> list[tuple[str, ...]]:
 
 
 def _with_ops(graph: AutogradGraph, part: Sequence[int], modules: Sequence[str]) -> str:
-    """Return the types of some modules, and the ops beside them in the same part."""
     kinds = ", ".join(dict.fromkeys([graph.scopes.get(module, module) for module in modules]))
     inside = tuple([f"{module}." for module in modules])
     others = [i for i in part if not f"{graph.nodes[i].scope}.".startswith(inside)]

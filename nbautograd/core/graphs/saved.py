@@ -121,7 +121,6 @@ class SavedReader:
 
 
 def _shape_only(name: str, tensor: torch.Tensor) -> Value:
-    """Return a tensor by shape and dtype only."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     summary = TensorSummary(tuple(tensor.shape), dtype, numel=tensor.numel())
     return Value(name, type(tensor).__name__, tensor_repr(summary), summary)
@@ -147,7 +146,6 @@ def _flags(node: Any) -> tuple[bool, ...]:
 
 
 def _memory(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return a number for a tensor's memory, and its size in bytes."""
     storage = ask(lambda: tensor.untyped_storage(), None)  # functorch, sparse and meta tensors have none to count
     otherwise = id(tensor), tensor.numel() * tensor.element_size()
     return (
@@ -191,7 +189,6 @@ class SavedMemory:
         return tuple(held.values()), tuple(stale)
 
     def _stale(self, node: Any, name: str, slot: Any, tensor: torch.Tensor) -> Stale | None:
-        """Return what a saved tensor was and is, where it was changed since."""
         versions = _versions(node, name, slot, tensor)
         if versions is None:
             return None
@@ -199,7 +196,6 @@ class SavedMemory:
         return self._with_line(stale)
 
     def _with_line(self, stale: Stale) -> Stale:
-        """Add the line that changes the tensor, where the calling code shows one."""
         if not stale.name:
             return stale
         self._code = self._code or CallerCode.here()

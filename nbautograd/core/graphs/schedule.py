@@ -52,7 +52,6 @@ def engine_order(following: Sequence[Sequence[int]], sequence: Sequence[int], ro
 
 
 def _dependencies(following: Sequence[Sequence[int]], roots: Sequence[int]) -> list[int]:
-    """Count the gradients that each node waits for, of the nodes that the roots reach."""
     waiting = [0] * len(following)
     seen = bytearray(len(following))
     stack: list[int] = []

@@ -87,7 +87,6 @@ def _spans(run: Segment, called: Mapping[int, tuple[str, int]]) -> bool:
 
 
 def _cut_path(path: str, depth: int, whole: Collection[str] = ()) -> str:
-    """Return the module around a path that is drawn as one; empty where the path is not so deep."""
     names = path.split(".")
     for k in range(1, min(depth, len(names) + 1)):
         if (outer := ".".join(names[:k])) in whole:
@@ -96,7 +95,6 @@ def _cut_path(path: str, depth: int, whole: Collection[str] = ()) -> str:
 
 
 def _called(node: Node, homes: Mapping[str, str], functions: bool = False) -> tuple[str, int]:
-    """Return the module that a node is drawn in, and which call of it, where modules were watched."""
     path = "" if node.kind == "function" and not functions else homes[node.scope]
     depth = path.count(".") + 1
     return path, node.calls[depth - 1] if path and depth <= len(node.calls) else 0

@@ -98,14 +98,7 @@ def ask(graph: AutogradGraph, name: str) -> NoneReason:
 
 
 def _reason(graph: AutogradGraph, name: str, tensor: torch.Tensor | None, place: int | None) -> Finding:
-    """Return why a tensor has no gradient.
-
-    Args:
-        graph: the graph.
-        name: of the tensor.
-        tensor: the tensor, while it lives.
-        place: id of its node; None where no way of the graph leads to it.
-    """
+    """Return why a tensor has no gradient."""
     itself = "" if tensor is None else of_tensor(tensor)
     if itself:
         return reason_finding(itself, name=name)
@@ -154,7 +147,6 @@ def of_edges(ran: AutogradGraph, place: int, name: str) -> Finding:
 
 
 def _listed(names: Sequence[str | Phrase]) -> Phrase | str:
-    """Join names into one phrase, put into words in the language of the moment."""
     if len(names) < 2:
         return names[0] if names else ""
     return Phrase("graphs.listed", first=_listed(names[:-1]), last=names[-1])

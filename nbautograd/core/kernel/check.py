@@ -126,7 +126,6 @@ def _enough(draws: int, inputs: Sequence[Any], differentiable: Sequence[int]) ->
 
 
 def _conditions(pair: Pair, trial: Trial, inputs: tuple[Any, ...], seed: int) -> dict[int, float]:
-    """Measure by how much each quantity amplifies a relative change of all inputs, in float64."""
     wide = in_float64(pair.draw(inputs, seed))
     generator = torch.Generator().manual_seed(seed + 5)
     near = tuple(
@@ -205,7 +204,6 @@ def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | Non
 
 
 def _scaled(track: Track) -> bool:
-    """Return True where the error is the golden values times a number, but for rounding."""
     residual = max(track.error**2 - track.bias**2, 0.0) ** 0.5
     size = max(1.0, abs(1 + track.bias))  # rounding is relative to what came out
     return abs(track.bias) > track.unit and residual <= size * max(2 * NOISE * track.yardstick_error, 4 * track.unit)

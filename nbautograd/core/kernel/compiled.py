@@ -91,11 +91,7 @@ class Way(Pair):
 
 
 class Dynamic(Way):
-    """Shapes that are symbols: what is compiled runs at another size first.
-
-    Args:
-        other: inputs of that size.
-    """
+    """Shapes that are symbols: what is compiled runs at another size first."""
 
     name, dynamic = "dynamic", True
 
@@ -113,11 +109,7 @@ class Dynamic(Way):
 
 
 class Discarded(Way):
-    """What an in-place Function returns is discarded, and the input that it changed is used (issue 184113 of pytorch).
-
-    Args:
-        position: of the input that it changes, and returns.
-    """
+    """What an in-place Function returns is discarded, the input that it changed is used (issue 184113 of pytorch)."""
 
     name = "discarded"
 
@@ -304,7 +296,6 @@ def _judged(way: Way, measured: Sequence[Measured], regions: dict[int, list[Regi
 
 
 def _changed(track: Track, alone: Track) -> bool:
-    """Return True for what rounding does not explain, and which is further off than without compiling."""
     return track.broken or bool(track.exceeded() and track.error > alone.error)
 
 

@@ -214,7 +214,6 @@ def run(
 
 
 def _real(tensor: Tensor) -> Tensor:
-    """Return the real and imaginary parts of a complex tensor along a last dimension."""
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
@@ -280,7 +279,6 @@ def _copied(x: Tensor, shared: Mapping[int, Tensor]) -> Tensor:
 
 
 def _shared(inputs: Sequence[Any]) -> dict[int, Tensor]:
-    """Return new memory, by the address of the old, for what inputs are slices of that have no element in common."""
     slices: dict[int, list[Tensor]] = {}
     for x in inputs:
         if readable(x) and _dense(x) and x.requires_grad:

@@ -126,7 +126,6 @@ def laid_out(reference: Problem, layout: str) -> tuple[Any, ...]:
 
 
 def _otherwise(inputs: Sequence[Any], before: Sequence[Any]) -> bool:
-    """Return True where one of them lies in memory as the one before did not."""
     pairs = [(a, b) for a, b in zip(inputs, before, strict=True) if readable(a)]
     return any(_place(a) != _place(b) for a, b in pairs)
 

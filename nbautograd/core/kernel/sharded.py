@@ -115,7 +115,6 @@ class Related:
         return [rank[at].tensors[k] for rank in self.values]
 
     def _dim(self, k: int, at: int) -> int | None:
-        """Return the dimension along which the ranks have a piece each; None where each has the whole."""
         if k >= self.outputs:
             return self.placements.get(self.pair.candidate.differentiable[k - self.outputs])
         golden, mine = self.measured[at].golden.tensors[k], self.pieces(k, at)[0]
@@ -135,7 +134,6 @@ class Related:
         return max(tensors, key=lambda one: _apart(one, golden))
 
     def _relations(self, k: int) -> Iterator[tuple[str, Way, dict[str, Any]]]:
-        """Yield what may explain a wrong gradient: a name, what then is right, and parameters of its sentence."""
         whole = self._whole
         yield "times", lambda k, at: _scaled(whole(k, at), 1 / self.world), {"factor": self.world}
         yield "times", lambda k, at: _scaled(whole(k, at), self.world), {"factor": f"1/{self.world}"}

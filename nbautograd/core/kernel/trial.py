@@ -342,14 +342,12 @@ def _taken(
 
 
 def _finite(tensor: Tensor) -> bool:
-    """Return True where all entries are numbers: else their sum is none either."""
     return math.isfinite(float(tensor.sum(dtype=torch.float64)))
 
 
 def _masked(
     track: Track, golden: Tensor, yardstick: Tensor, got: Tensor, rounded: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
-    """Count what is no number, and return the values with zero in its place."""
     known, expected = torch.isfinite(golden), torch.isfinite(yardstick)
     same = (got == golden) | (got.isnan() & golden.isnan())
     track.undefined |= bool(golden.isnan().any())

@@ -165,10 +165,6 @@ def spreads(groups: int, known: int) -> float:
 
     A spread that is estimated from few numbers may be too small itself: Student's t in place of the normal, by the
     expansion of Cornish and Fisher.
-
-    Args:
-        groups: how many sums there are.
-        known: from how many numbers the spread was estimated.
     """
     z = SPREADS
     student = z + (z**3 + z) / (4 * known) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * known**2)
@@ -304,7 +300,6 @@ class Yardstick:
         return tables
 
     def _along(self, v: Tensor | None, terms: Sequence[Tensor | None], scratch: Tensor) -> Tensor:
-        """Return terms times a direction; the direction itself stands for None."""
         if v is None and len(terms) == 1 and terms[0] is not None:
             return terms[0][None]
         for out, t in zip(scratch, terms, strict=False):
@@ -317,7 +312,6 @@ class Yardstick:
         return scratch[: len(terms)]
 
     def _measured(self, correct: Tensor, others: Tensor, level: str) -> Tensor:
-        """Return norm, variance and floor of groups, each along all directions."""
         golden, norm, apart = others.unbind(1)
         squares, count = correct.square().mean(1), correct.shape[1]
         pooled = _quotient(squares, norm).mean(1, keepdim=True).mul_(PRIOR / (count + PRIOR))
@@ -389,7 +383,6 @@ class Deviation:
             self.total[family] = self.total[family].add(one) if family in self.total else one
 
     def _note_along(self, lines: Sums, count: int) -> None:
-        """Add up how much of the squared error lies along each direction."""
         explained = _quotient(lines.error[:, :count].square(), lines.norm[:, :count]).sum(1).tolist()
         for direction, one in zip(lines.directions, explained, strict=True):
             self.along[direction] = self.along.get(direction, 0.0) + one
@@ -438,7 +431,6 @@ def rms(tensor: Tensor) -> float:
 
 
 def _some(tensor: Tensor) -> Tensor:
-    """Return up to some thousand entries, from all over a tensor."""
     flat = tensor.reshape(-1)
     return flat[:: len(flat) // MEDIAN_ENTRIES | 1]
 
@@ -480,7 +472,6 @@ class Reduction:
 
 @cache
 def _reductions(shape: tuple[int, ...]) -> tuple[Reduction, ...]:
-    """Return the families of groups, those of more dimensions first, each from the smallest that holds it."""
     dims = range(len(shape))
     families: list[Family] = [((), "whole"), *(((k,), "blocks") for k in dims if shape[k] > 1)]
     if len(shape) > 2:

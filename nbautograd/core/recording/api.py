@@ -183,11 +183,6 @@ def mark() -> int:
 def following(functions: Collection[str], since: int, most: int) -> tuple[CallLog, int]:
     """Return the last calls of some Functions since a moment: cheap, however many there were.
 
-    Args:
-        functions: names of the Functions.
-        since: what ``mark`` gave.
-        most: how many calls to read.
-
     Returns:
         The last of them, and how many there were before.
     """
@@ -239,14 +234,12 @@ def problems() -> tuple[Phrase, ...]:
 
 
 def _follow(definition: Any) -> bool:
-    """Have the calls of an operation recorded from the moment on when it has a gradient."""
     if definition is None:
         return False
     return library.look_before(definition, OperationCalls(definition, _reinstrumented, _recorder))
 
 
 def _reinstrumented(cls: type, before: type | None) -> InstrumentedFunction:
-    """Return how a Function made of an operation's functions is recorded, in the place of that of older ones."""
     if cls not in _functions:
         old = None if before is None else _functions.get(before)
         if before is not None:

@@ -116,11 +116,7 @@ def copied(items: Sequence[Any], copy_tensor: Callable[[Any], Any], tied: dict[i
 
 
 def tensors_inside(items: Sequence[Any]) -> list[Tensor]:
-    """Return the tensors that are out of sight in arguments: in modules, closures, objects.
-
-    Args:
-        items: arguments of one call, copies of the program's.
-    """
+    """Return the tensors that are out of sight in arguments: in modules, closures, objects."""
     inside: list[Tensor] = []
 
     def note(item: Tensor) -> Tensor:
@@ -150,12 +146,7 @@ def _is_member(item: Any) -> bool:
 
 
 class _Copier:
-    """Copies objects, each of them once.
-
-    Args:
-        copy_tensor: called for each tensor.
-        done: by id, the copies that there are.
-    """
+    """Copies objects, each of them once."""
 
     def __init__(self, copy_tensor: Callable[[Any], Any], done: dict[int, Any]) -> None:
         self.copy_tensor, self.done = copy_tensor, done
@@ -224,7 +215,6 @@ class _Copier:
         return type(item)(*inner) if hasattr(item, "_fields") else type(item)(inner)
 
     def _function(self, item: types.FunctionType) -> types.FunctionType:
-        """Return a function with copies of what its closure and its defaults hold; itself where they hold nothing."""
         if all(isinstance(one, _FIXED) for one in _held(item)):
             return item
         cells = tuple(types.CellType() for _ in item.__closure__ or ())
@@ -241,7 +231,6 @@ class _Copier:
         return made
 
     def _object(self, item: Any) -> Any:
-        """Return an object of the same class with a copy of its ``__dict__``; itself where that is empty."""
         if not vars(item):
             return item
         made = self.done[id(item)] = (
@@ -265,7 +254,6 @@ class _HeldReference(weakref.ref[Any]):
 
 
 def _of_python(kind: type) -> bool:
-    """Return True for a class whose objects hold nothing but their ``__dict__``."""
     classes = kind.__mro__[:-1]
     return all(cls.__flags__ & HEAP_TYPE and not vars(cls).get("__slots__") for cls in classes) and (
         kind.__dictoffset__ != 0 and kind.__itemsize__ == 0 and kind.__basicsize__ <= _Bare.__basicsize__
@@ -383,7 +371,6 @@ def _by_kernels(item: Tensor, required: bool) -> Tensor:
 
 
 def _array(item: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a copy of an array, whose memory is read as that of a tensor is."""
     copier = memory.copier()
     if copier is None and not memory.off:
         return item.copy()

@@ -19,9 +19,6 @@ class ClassCreation:
     ``FunctionMeta.__init__`` is replaced for that time and put back after; a callback that raises does not reach the
     code that defines the class, its error is kept in ``errors``.
 
-    Args:
-        on_class: called with each new class, once it is complete.
-
     Example:
         >>> import torch
         >>> from nbautograd.core.recording.class_creation import ClassCreation

@@ -213,10 +213,6 @@ class PendingCopy:
 def copied_from_device(tensor: torch.Tensor, sample: bool) -> Copied:
     """Start to copy the elements of a tensor from its device.
 
-    Args:
-        tensor: a strided tensor on any device.
-        sample: True when 512 elements of a large one will do.
-
     Returns:
         The copy, its strides (None for a sample), and why there is none.
     """

@@ -76,7 +76,6 @@ class OperationCalls:
             return original
 
     def _read(self, definition: Any) -> None:
-        """Find the Function that the operation's functions make up, since others may have been registered."""
         cls, before = library.recorded_as(definition), self._function
         if cls is not None:
             self._function = self._function_for(cls, None if before is None else before.cls)
@@ -175,7 +174,6 @@ def _marks(values: Iterable[Any]) -> frozenset[tuple[int, type, int]]:
 
 
 def _needed(argument: Any, flags: Any) -> bool:
-    """Return True for an argument of which anything needs a gradient."""
     if isinstance(argument, list) and all(isinstance(one, torch.Tensor) for one in argument):
         return True in [next(flags, False) for _ in argument]
     return next(flags, False) is True

@@ -321,13 +321,7 @@ class CallRing:
                 self._forget_links()
 
     def keep_decoded(self, record: CallRecord, call: Call, weight: int) -> None:
-        """Keep a Call with its record; those that were decoded first are let go, and decoded anew when looked at.
-
-        Args:
-            record: of the call.
-            call: what was made of it.
-            weight: bytes that it takes, estimated.
-        """
+        """Keep a Call with its record; those that were decoded first are let go, and decoded anew when looked at."""
         with self._lock:
             record.call = call
             self._decoded.append((record, weight))
@@ -338,7 +332,6 @@ class CallRing:
                 self.used_by_decoded -= freed
 
     def _forget_links(self) -> None:
-        """Let go of what is known of each ctx whose forward is not here any more."""
         first = self._calls[0].index if self._calls else 0
         for key, link in list(self.links.items()):
             if link.forward < first:

@@ -55,9 +55,6 @@ _PLAIN = tuple(PLAIN_TYPES)
 class Recorder:
     """State that the recorders of all methods share.
 
-    Args:
-        ring: where the records go.
-
     Attributes:
         cell: execution count of the notebook cell that is running, or None.
         errors: what went wrong inside the recorder: text -> how often.
@@ -78,13 +75,7 @@ class Recorder:
 
 
 class MethodRecorder:
-    """Records the calls of one method of one Function; this class itself those of jvp and vmap.
-
-    Args:
-        function: the Function.
-        method: as calls name it.
-        recorder: where the records go.
-    """
+    """Records the calls of one method of one Function; this class itself those of jvp and vmap."""
 
     def __init__(self, function: InstrumentedFunction, method: str, recorder: Recorder) -> None:
         self.function, self.method, self.recorder = function, method, recorder

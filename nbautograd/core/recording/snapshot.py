@@ -343,7 +343,6 @@ def _measure(one: TensorSnapshot) -> int:
 
 
 def _repeated(fields: dict[str, Any], times: int) -> dict[str, Any]:
-    """Return the statistics of an array in which each element of another stands so many times."""
     counts = {name: fields[name] * times for name in ("zeros", "nan", "inf")}
     norm = {"norm": fields["norm"] * sqrt(times)} if "norm" in fields else {}
     return {**fields, **counts, **norm}
@@ -399,7 +398,6 @@ def flat_elements(data: bytes, dtype: torch.dtype) -> np.ndarray[Any, Any] | Non
 
 
 def _close_gaps(one: TensorSnapshot, tensor: torch.Tensor) -> None:
-    """Take the gaps out of a copy that is large and stays for long."""
     flat = np.frombuffer(one.data, f"V{tensor.itemsize}")  # type: ignore[arg-type]
     steps = [step * tensor.itemsize for step in one.strides or ()]
     apart = np.lib.stride_tricks.as_strided(flat, one.shape, steps)

@@ -34,10 +34,6 @@ ctx_watcher: Callable[[Any], None] | None = None  # told of new ctxs of recorded
 class Spy:
     """Stands in a class's dict where ``original`` stood; this class itself for backward, vjp, jvp and vmap.
 
-    Args:
-        original: the very object that the user's class had there.
-        method: its name.
-
     Attributes:
         hooks: by id of the class that is recorded, the Function and the wrapper for PyTorch.
     """
@@ -204,7 +200,6 @@ def _forget(spy: weakref.ref[Spy], key: int) -> None:
 
 
 def _get(original: Any, owner: type | None, instance: Any = None) -> Any:
-    """Return what the class attribute gives when we are not there."""
     getter = getattr(type(original), "__get__", None)
     return original if getter is None else getter(original, instance, owner)
 

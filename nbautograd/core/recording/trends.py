@@ -113,7 +113,6 @@ def _by_form(rows: Sequence[CallRecord | Call]) -> tuple[dict[Form, Alike], list
 
 
 def _measured(rows: Array) -> tuple[Array, Array]:
-    """Return for each row the sum of its finite squares, NaN without any, and how many elements are not finite."""
     sizes = np.abs(rows).astype(np.float64)
     finite = np.isfinite(sizes)
     squares = np.square(np.where(finite, sizes, 0.0)).sum(1)
@@ -121,7 +120,6 @@ def _measured(rows: Array) -> tuple[Array, Array]:
 
 
 def _add(squares: Array, bad: Array, calls: Sequence[int], sides: Sequence[int], sizes: Array, count: Array) -> None:
-    """Add what was measured of some tensors, several of which may be of one call."""
     np.add.at(bad, np.array(calls), count)
     known = ~np.isnan(sizes)
     at = np.array(sides)[known], np.array(calls)[known]

@@ -152,9 +152,6 @@ class BlockEnd:
     An interrupt may come before the first step of ``__exit__``, or between the last one of ``__enter__`` and the block:
     then nobody calls anything any more, and a watch would be on for ever. But the statement lets go of this object, a
     C function whose frame is in no traceback, and with it the watch ends.
-
-    Args:
-        leave: the method.
     """
 
     def __init__(self, leave: Callable[..., None]) -> None:
@@ -415,13 +412,7 @@ def _mebibytes(size: int) -> str:
 
 
 class _Tap:
-    """The spy on one method of a class, and what stands behind it.
-
-    Args:
-        function: for calls that nobody else records.
-        cls: the Function.
-        method: its name.
-    """
+    """The spy on one method of a class, and what stands behind it."""
 
     def __init__(self, function: InstrumentedFunction, cls: Any, method: str) -> None:
         self.cls, self.method, self.function = cls, method, function
@@ -471,7 +462,6 @@ class _Tap:
 
 
 def _taps(cls: type) -> tuple[_Tap, ...]:
-    """Return the taps on a class: that on forward first."""
     function = InstrumentedFunction(cls)
     backwards = [method for method in ("backward", "vjp") if method in defining_classes(cls)]
     return tuple(_Tap(function, cls, method) for method in ("forward", *backwards))

@@ -98,7 +98,6 @@ def _storage(tensor: Tensor) -> int:
 
 
 def _floating(items: Sequence[Any]) -> list[Tensor]:
-    """Return the floating and complex tensors among these, lists opened."""
     found: list[Tensor] = []
     for item in items:
         if isinstance(item, (list, tuple)):

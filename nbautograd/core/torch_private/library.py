@@ -95,7 +95,6 @@ def _described(op: Any, info: Any, nested: bool) -> Operation:
 
 
 def _raw(info: Any, name: str) -> Any:
-    """Return what the user registered; ``look_before`` may stand before it."""
     return getattr(info, "__dict__", {}).get(name)
 
 

@@ -64,7 +64,6 @@ _level: Callable[[Any], int] = _probe("_C._functorch.maybe_get_level", _nothing)
 
 
 def _storage_data(tensor: torch.Tensor) -> int:
-    """Stand for ``storage_data`` where torch has no name for it."""
     first = 0 if _is_cow(tensor) else tensor.data_ptr()
     return first - int(tensor.storage_offset()) * tensor.itemsize if first else 0
 
@@ -228,7 +227,6 @@ def skip_in_dynamo(*codes: CodeType, with_calls: bool) -> None:
 
 
 def _codes_that_record() -> Iterator[CodeType]:
-    """Yield the code of every function that is loaded and may run while a call is recorded."""
     rooms = (f"{__package__}.", "nbautograd.core.recording.", "nbautograd.core.display")
     for name in [name for name in sys.modules if name.startswith(rooms)]:
         values = [value for value in vars(sys.modules[name]).values() if getattr(value, "__module__", None) == name]
@@ -239,7 +237,6 @@ def _codes_that_record() -> Iterator[CodeType]:
 
 
 def _with_inner(codes: Iterable[Any]) -> Iterator[CodeType]:
-    """Yield code objects and those of the functions and comprehensions inside."""
     for code in codes:
         if isinstance(code, CodeType):
             yield code

@@ -117,7 +117,6 @@ def _known(e: Evidence) -> Iterator[tuple[str, float]]:
 
 
 def _sizes(e: Evidence) -> Iterator[tuple[str, float]]:
-    """Yield the sizes and counts that a forgotten division may be: batch, elements, ones in a mask."""
     block = e.block
     pairs = block.input_complex, block.output_complex  # the last dimension is then of real and imaginary part
     shapes = [s[:-1] if p else s for s, p in zip((block.input_shape, block.output_shape), pairs, strict=True)]

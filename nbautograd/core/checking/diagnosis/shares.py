@@ -44,9 +44,6 @@ def plausible(e: Evidence) -> Cause | None:
 def share(case: WrongBlock) -> dict[str, str] | None:
     """Find the expression of forward whose share the gradient lacks, all else being right.
 
-    Args:
-        case: of the wrong block.
-
     Returns:
         What the sentence speaks of, borne out at the inputs given, at fresh ones and at other sizes; None where there
         is no such expression.
@@ -102,12 +99,7 @@ Part = tuple[int, int]  # of forward: where in its code, and which argument of t
 
 
 class _Cut(Steps):
-    """A trace of forward in which one part is detached, in all turns of a loop.
-
-    Args:
-        code: of forward.
-        part: that is detached.
-    """
+    """A trace of forward in which one part is detached, in all turns of a loop."""
 
     def __init__(self, code: CodeType, part: Part | None = None) -> None:
         turns = range(self.most) if part is not None and part[1] < 0 else ()
@@ -170,13 +162,11 @@ def _lacks(place: Point, which: int, code: CodeType, part: Part) -> bool:
 
 
 def _confirmed(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
-    """Return the cause with the outermost expression that explains the gradient at the inputs and at fresh ones."""
     known = share(case)
     return None if known is None else Cause(found.code, found.message, known)
 
 
 def _asked(problem: Problem) -> Iterator[Point]:
-    """Yield the inputs given, others near them and of both signs, and those of another size."""
     stream = points(problem)
     for kind, most in (("given", 1), ("near", 1), ("signed", 1), ("together", SIZES)):
         yield from itertools.islice(stream.of(kind), most)

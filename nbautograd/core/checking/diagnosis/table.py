@@ -158,15 +158,7 @@ def _single(problem: Problem) -> bool:
 
 
 def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None, alone: bool) -> Finding:
-    """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it.
-
-    Args:
-        problem: what was checked.
-        e: the evidence.
-        cause: that was found.
-        via: the line that goes wrong.
-        alone: True where the cause holds for what comes through the block's output.
-    """
+    """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it."""
     block, position = e.block, e.block.input
     found, plain = _written(problem, e, cause), cause.message in UNEXPLAINED
     line = found.line if found is not None else None

@@ -369,7 +369,6 @@ class LineSearch:
         return None if self.code is None else _Place(point, self.code)
 
     def _belongs(self, places: Sequence[_Place], key: Key) -> Value | None:
-        """Return what forward has that mends the gradient at all places in the place of a result of backward."""
         first, *others = places
         for name, tensor in first.pool(key):
             self.left -= 1
@@ -383,7 +382,6 @@ class LineSearch:
         return None
 
     def _expression(self, place: _Place, key: Key) -> tuple[str, int | None]:
-        """Return the variable or expression of forward, or an argument's name, and its line."""
         cls: Any = self.problem.cls
         code = code_of(cls.forward)
         if key[0] < 0 or code is None:
@@ -396,7 +394,6 @@ class LineSearch:
         return self._places(points(self.problem).of("larger"), LARGER)
 
     def _points(self) -> Iterator[Point]:
-        """Yield the inputs given, those of another size, others near them and of both signs."""
         stream = points(self.problem)
         for kind in ("given", "together", "near", "signed"):
             yield from itertools.islice(stream.of(kind), 1)
@@ -431,7 +428,6 @@ class LineSearch:
 
 
 def _agree(places: Sequence[_Place], tensors: Sequence[Tensor | None]) -> bool:
-    """Return True for a tensor that is the same value or gradient of forward's at each place."""
     known = [{*p.agree(t)} if t is not None else set() for p, t in zip(places, tensors, strict=True)]
     return bool(set.intersection(*known))
 
@@ -462,7 +458,6 @@ def _masked(places: Sequence[_Place], key: Key, right: set[Key]) -> bool:
 
 
 def _plain(tree: Any) -> list[Tensor]:
-    """Return the tensors whose elements can be compared."""
     return [t for t in pytrees.tensors(tree) if t.layout is torch.strided and not t.is_inference()]
 
 

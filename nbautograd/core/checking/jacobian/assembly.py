@@ -69,7 +69,6 @@ class FirstPass:
 
 
 def _elements(layout: BlockLayout) -> int:
-    """Return how many elements of input and output go through forward and backward to fill a layout."""
     _, rows, cols = layout.sizes
     return (rows + 2 * cols) * (math.prod(layout.output_shape) + math.prod(layout.input_shape))
 
@@ -224,7 +223,6 @@ class Assembly:
     def _analytical(
         self, i: int, layouts: dict[int, BlockLayout], probe: Array, answers: list[Array]
     ) -> dict[int, Array]:
-        """Return the stored analytical Jacobians, verified by the plain backward of the random cotangent."""
         found = self._fill(i, layouts)
         doubtful = [j for j in found if not self._rows_verified(layouts[j], found[j], probe, answers[j])]
         if doubtful and self.rows[i].batched:
@@ -245,7 +243,6 @@ class Assembly:
         return rows_of_forward(self.problem, self.outputs, self.wanted)
 
     def _by_forward(self, i: int, layouts: dict[int, BlockLayout], probe: Array) -> dict[int, Array]:
-        """Return the stored Jacobians by autograd of the forward; nothing where no difference bears it out."""
         found, absent = self.rows_of_forward
         rows = None if absent else found[i]
         if rows is None:

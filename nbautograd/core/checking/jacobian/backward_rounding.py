@@ -51,7 +51,6 @@ def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -
 
 
 def _answer(assembly: Assembly, i: int, j: int, probe: Array, ulps: float) -> Array:
-    """Return backward's answer to the probe where all inputs are a few last bits away."""
     problem = assembly.problem
     outputs = problem.call(nudged(problem, ulps))
     v = [from_array(probe, y) if k == assembly.wanted[i] else None for k, y in enumerate(outputs)]

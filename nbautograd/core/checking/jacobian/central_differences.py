@@ -70,7 +70,6 @@ class Directions:
         return result
 
     def _own(self, chosen: Array, group: Array) -> Array:
-        """Return the chosen entries that belong to the columns of one direction."""
         own = chosen[:, :, group]
         return own if self.pattern is None or len(group) == 1 else own & self.pattern[None][:, :, group]
 

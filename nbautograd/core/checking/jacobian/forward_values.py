@@ -153,12 +153,6 @@ class Forward:
     Inputs of lower precision are promoted to float64 where the function accepts that and answers in float64: then
     differences are as sharp as for float64 inputs.
 
-    Args:
-        problem: what is checked.
-        outputs: what its first call returned.
-        wanted: positions of the outputs to look at.
-        progress: told of every point that was answered.
-
     Attributes:
         promoted: True when the values are computed in float64 though the inputs are not float64.
         eps: spacing of the floating numbers that the values are computed with, the coarsest that they pass through.
@@ -290,7 +284,6 @@ class Forward:
         return [_value(t, shape) for t, shape in zip(picked, self.shapes, strict=True)]
 
     def _to_give(self, points: Array) -> tuple[list[Any], Array]:
-        """Return all inputs and these points; copies where the function may change what it gets."""
         if not self.problem.mutates_inputs:
             return list(self.base), points
         return [prepared_inputs.copy(item) for item in self.base], points.copy()

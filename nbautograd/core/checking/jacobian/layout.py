@@ -97,7 +97,6 @@ class BlockLayout:
 
 
 def _unravel(number: int, order: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the index of a stored row or column in a tensor, whose dimensions are stored in this order."""
     by_dim = dict(zip(order, np.unravel_index(number, [shape[d] for d in order]), strict=True))
     return tuple(int(by_dim[d]) for d in range(len(shape)))
 

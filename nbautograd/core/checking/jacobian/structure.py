@@ -74,7 +74,6 @@ def elementwise(ones: Array, probe: Array, answer: Array, tolerance: float) -> b
 
 
 def _agree_where_finite(found: Array, expected: Array, bound: float) -> bool:
-    """Compare two arrays that must be finite at the same places, and near each other there."""
     near = agree_within(found, expected, bound)
     if near.all():
         return True

@@ -45,9 +45,6 @@ class ForwardWitness:
     It is no witness where the forward leaves torch, gives other values than ``apply``, changes its inputs, or does not
     agree with differences along a random direction (a surrogate, a detached part).
 
-    Args:
-        assembly: the check, all its blocks taken.
-
     Attributes:
         absent: why it cannot be asked, the end of a message id; empty when it can.
     """
@@ -97,11 +94,7 @@ class ForwardWitness:
 
 
 class JvpWitness:
-    """The Function's own ``jvp``, asked along a random direction by forward-mode differentiation.
-
-    Args:
-        assembly: the check, all its blocks taken.
-    """
+    """The Function's own ``jvp``, asked along a random direction by forward-mode differentiation."""
 
     def __init__(self, assembly: Assembly) -> None:
         self.assembly, self.problem = assembly, assembly.problem

@@ -260,7 +260,6 @@ def _judged(at: Point) -> dict[int, bool | None]:
 
 
 def _near(problem: Problem) -> tuple[Any, ...]:
-    """Return other inputs, such as another call may have."""
     at = points(problem).first("near")
     assert at is not None
     return tuple(map(copy, at.inputs))

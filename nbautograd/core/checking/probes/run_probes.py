@@ -30,12 +30,7 @@ PROBES: dict[str, Probe] = {
 
 
 def probed(name: str, *given: Any) -> list[Finding]:
-    """Return what a probe finds; none from where it ends by an error on, of the user's code or of its own.
-
-    Args:
-        name: of the probe, in ``PROBES``.
-        given: its arguments.
-    """
+    """Return what a probe finds; none from where it ends by an error on, of the user's code or of its own."""
     found: list[Finding] = []
     with any_errors(name, decides=True):
         found.extend(PROBES[name](*given))

@@ -73,11 +73,7 @@ class Usage:
 
 
 class UsageMeter(TorchFunctionMode):
-    """Counts what runs of a backward take, and ends one that takes more than it may; fills what it leaves unwritten.
-
-    Args:
-        limit: what it may take.
-    """
+    """Counts what runs of a backward take, and ends one that takes more than it may; fills what it leaves unwritten."""
 
     def __init__(self, limit: Usage | None = None) -> None:
         super().__init__()
@@ -195,11 +191,7 @@ def _without_data(item: Any) -> Any:
 
 
 class Loops:
-    """A ``range`` whose loops all together end after so many steps.
-
-    Args:
-        steps: how many.
-    """
+    """A ``range`` whose loops all together end after so many steps."""
 
     def __init__(self, steps: int = STEPS) -> None:
         self.left = steps
@@ -234,11 +226,6 @@ def countable(tree: Code, function: FunctionType, inside: tuple[Any, ...] = ()) 
     It imports and opens nothing, has no loop without a known end, and reaches only what is ``reachable``. A function
     that is called from it has no way back to one that called it, and loops only where they can be counted as well: in
     one that backward itself calls by a name of its module.
-
-    Args:
-        tree: its syntax tree.
-        function: itself.
-        inside: the functions that it is called from.
     """
     local = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     local |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -267,12 +254,7 @@ def called_by_name(function: FunctionType, caller: FunctionType) -> bool:
 
 
 def counted(function: FunctionType, ranges: Callable[..., Any]) -> dict[str, Any]:
-    """Return the globals of a function, those that it calls by name with a ``range`` that is counted.
-
-    Args:
-        function: of the user's.
-        ranges: what stands in for ``range``.
-    """
+    """Return the globals of a function, those that it calls by name with a ``range`` that is counted."""
     given = function.__globals__
     for name, called in user_source.named_functions(function).items():
         if "range" in called.__code__.co_names and called_by_name(called, function):
@@ -296,7 +278,6 @@ def indexes(tree: ast.AST) -> bool:
 
 
 def _resolved(name: str, function: FunctionType) -> Any:
-    """Look up a name in a function; None where it stands for nothing yet."""
     if name in function.__code__.co_freevars or name in function.__globals__:
         return value_around(function, name)
     return getattr(builtins, name, None)
@@ -329,7 +310,6 @@ def reachable(value: Any, inside: tuple[Any, ...] = ()) -> bool:
 
 
 def _trees(function: FunctionType) -> list[Code]:
-    """Return the syntax tree of a function; of a lambda, those of all on its line."""
     code = function.__code__
     if code.co_name != "<lambda>":
         found = user_source.method_at(code)

@@ -87,7 +87,6 @@ def _length(node: ast.expr | ast.stmt) -> int:
 
 
 def _bare(text: str) -> str:
-    """Return a text without the parentheses around the whole of it."""
     depths = itertools.accumulate((letter == "(") - (letter == ")") for letter in text[:-1])
     return text[1:-1] if text.startswith("(") and text.endswith(")") and all(depths) else text
 
@@ -134,7 +133,6 @@ def _valued(c: Context, node: ast.expr) -> bool:
 
 
 def _tensor(least: int) -> Guard:
-    """Return the guard for tensors of at least so many dimensions."""
     return lambda c, node: _valued(c, node) and c.dim(node) >= least
 
 
@@ -219,7 +217,6 @@ def _diagnosed_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
 
 @kind("factor of a summand", "part")
 def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Yield a name that one summand has to be multiplied by, or that is one summand's own derivative: 1."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))):
         return
     for summand in (node.left, node.right):
@@ -293,7 +290,6 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("subscripts of an einsum", "part")
 def _subscripts(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Replace one subscript of an einsum by another that its operands use."""
     text = getattr(node, "value", None)
     if not isinstance(text, str) or not re.fullmatch(r"[a-zA-Z, ]+->[a-zA-Z ]*", text):
         return
@@ -328,7 +324,6 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("number added", "part")
 def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """To a name, or to what a root, a logarithm or the like is taken of."""
     call = _Method.of(c, node)
     part = call.on if call.name in FUNCTIONS else node
     for name in c.numbers_on_ctx if part is not node or isinstance(node, ast.Name) else ():
@@ -444,7 +439,6 @@ class _Method:
 
 @kind("sum for mean", "part")
 def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Exchange the one for the other; a sum that a name weighs for a mean that none does."""
     call = _Method.of(c, node)
     if call.name in ("sum", "mean"):
         yield Edit(node, call.written(c, "mean" if call.name == "sum" else "sum", call.rest), 1.4)
@@ -455,7 +449,6 @@ def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("dimension", "part")
 def _dimension(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Yield another dimension of a sum and the like; one where there is none, with ``keepdim``."""
     call = _Method.of(c, node)
     if call.name in AXES and call.args:
         yield from (Edit(call.args[0], k, 0.85) for k in ("0", "1", "-1"))
@@ -496,7 +489,6 @@ def _other_function(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("index", "part")
 def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Yield the inverse permutation, the other end of a slice, no index."""
     if not isinstance(node, ast.Subscript) or (isinstance(node.value, ast.Attribute) and node.value.attr == "shape"):
         return
     owner, index = c.tight(node.value), c.source(node.slice)
@@ -515,7 +507,6 @@ def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("items exchanged", "part")
 def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Exchange two items of a list, as of ``torch.cat([b, a])``, two arguments, or two matrices multiplied."""
     listed = isinstance(node, (ast.List, ast.Tuple))
     items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else node.args if isinstance(node, ast.Call) else []
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
@@ -568,7 +559,6 @@ def _gradients_exchanged(c: Context) -> Iterator[Edit]:
 
 @kind("number of gradients", "whole")
 def _number_of_gradients(c: Context) -> Iterator[Edit]:
-    """Yield None in the place of one value, one value less, more None."""
     for value, _, texts in _returns(c):
         for i in range(len(texts) if len(texts) > 1 else 0):
             yield Edit(value, ", ".join([*texts[:i], "None", *texts[i + 1 :]]), 1.6)
@@ -608,7 +598,6 @@ def _unpacked(c: Context) -> Iterator[Edit]:
 
 @kind("add instead of assigning", "whole")
 def _accumulated(c: Context) -> Iterator[Edit]:
-    """Accumulate what an index picks more than once, or what a loop computes and throws away."""
     looped = {id(n) for loop in ast.walk(c.script.tree) if isinstance(loop, ast.For) for n in ast.walk(loop)}
     for node in c.facts.nodes:
         added = isinstance(node, ast.AugAssign)
@@ -626,7 +615,6 @@ def _accumulated(c: Context) -> Iterator[Edit]:
 
 @kind("names exchanged", "whole")
 def _names_exchanged(c: Context) -> Iterator[Edit]:
-    """Exchange two names for each other, in one value or wherever they are read."""
     read = [list(_names_read(place)) for place in places(c.script)]
     everywhere = [n for found in read for n in found]
     for found, cost in (*((found, 1.5) for found in read), (everywhere, 2.0)):
@@ -637,7 +625,6 @@ def _names_exchanged(c: Context) -> Iterator[Edit]:
 
 
 def _names_read(place: Written) -> Iterator[ast.Name]:
-    """Yield the names that a value is computed from; of a call that writes in place those of its arguments."""
     call = place.subexpressions[0]
     roots = [place.value] if call is place.value or not isinstance(call, ast.Call) else call.args
     for node in (n for root in roots for n in ast.walk(root)):
@@ -667,5 +654,4 @@ def _name_everywhere(c: Context) -> Iterator[Edit]:
 
 
 def _everywhere(nodes: Sequence[ast.expr], text: str, cost: float) -> Edit:
-    """Exchange several expressions for the same text."""
     return Edit(nodes[0], text, cost, tuple((node, text) for node in nodes[1:]))

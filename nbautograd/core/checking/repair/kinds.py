@@ -18,11 +18,7 @@ SIZED = re.compile(r"\.shape\b|\.numel\(|\.size\(|\blen\(")  # in the text of wh
 
 
 class Facts:
-    """Facts of the text of a backward, each found once for the thousands of edits that are made of it.
-
-    Args:
-        tree: its syntax tree.
-    """
+    """Facts of the text of a backward, each found once for the thousands of edits that are made of it."""
 
     def __init__(self, tree: ast.AST) -> None:
         self.nodes = list(ast.walk(tree))

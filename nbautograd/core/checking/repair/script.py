@@ -255,7 +255,6 @@ class Script:
 
     @cached
     def _starts(self) -> list[int]:
-        """Return the offset of each line among the bytes."""
         return [0, *itertools.accumulate(len(row) + 1 for row in self._raw.split(b"\n"))]
 
     def compiled(self, text: str) -> Callable[..., Any] | None:
@@ -346,7 +345,6 @@ def places(script: Script) -> Iterator[Written]:
 
 
 def _writes(call: ast.Call) -> bool:
-    """Return True for a method that writes into what it is called on, as ``index_add_`` does."""
     return isinstance(call.func, ast.Attribute) and user_source.in_place(call.func.attr) and bool(call.args)
 
 

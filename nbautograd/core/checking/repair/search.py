@@ -253,7 +253,6 @@ class Repair:
         return frozenset(k for k in left if confirmed[k] > 1 and (nothing or k in alive))
 
     def _idle(self, wrong: frozenset[int]) -> list[Span]:
-        """Find what no wrong gradient is computed from, where it is known which argument each belongs to."""
         assert self.script is not None
         handed = [self.problem.arguments.get(self.problem.differentiable[k]) for k in wrong]
         known = [argument for argument in handed if argument is not None]
@@ -262,7 +261,6 @@ class Repair:
     def _candidates(
         self, script: Script, hints: Hints, near: Mapping[int, float], stages: Stages
     ) -> Iterator[tuple[Script, Edit]]:
-        """Single edits, the likeliest first; then likely ones on the wrong value's line followed by a second one."""
         start = next(iter(stages))
         known = KnownValues() if start.kind.sized or start.kind.ranked else noted_values(script, start)
         self._counts |= {k for k, v in known.of.items() if v is None or (v.number is not None and v.number % 1 == 0)}
@@ -312,7 +310,6 @@ class Repair:
                 yield made
 
     def _likely(self) -> Iterator[Point]:
-        """Yield points near the inputs, through one output at a time, and at other sizes."""
         stream = self._stream
         yield from itertools.islice(stream.of("given", "near"), FEW_NEAR)
         yield from stream.of("together")
@@ -343,7 +340,6 @@ class Repair:
         return all(map(reachable, (*called, *outer)))
 
     def _node(self) -> Any:
-        """Return the Function's node at the first point that was made."""
         return next((s.point.node for made in self._stages.values() for s in made), None)
 
     def _near(self, findings: Sequence[Finding]) -> dict[int, float]:
@@ -441,17 +437,12 @@ def _alone(finding: Finding) -> bool:
 
 
 def _targets(problem: Problem, finding: Finding) -> frozenset[int]:
-    """Return numbers of the inputs whose gradients a finding speaks of."""
     position = None if finding.where is None else finding.where[1]
     return frozenset(k for k, p in enumerate(problem.differentiable) if position is None or p == position)
 
 
 class Mending:
-    """Looks for the fixes of one check: for wrong values before their cause is sought, at the end for the rest.
-
-    Args:
-        tries: how much may be tried in all.
-    """
+    """Looks for the fixes of one check: for wrong values before their cause is sought, at the end for the rest."""
 
     def __init__(self, tries: float = TRIES) -> None:
         self._tries, self._sought = Tries(tries), set[int]()

@@ -347,10 +347,6 @@ def refine(raw: FirstPass, chosen: Array) -> Refined:
 
     Where that would take more points than central differences of everything, some columns get the whole ladder, the
     others the three steps that served those best, and again the whole ladder where these are not sharp enough.
-
-    Args:
-        raw: the block; it must have directions.
-        chosen: which entries to look at.
     """
     forward, directions = raw.forward, raw.directions
     counts = directions.counts(chosen)
@@ -363,7 +359,6 @@ def refine(raw: FirstPass, chosen: Array) -> Refined:
 
 
 def _by_three_steps(raw: FirstPass, columns: Columns, known: Refined) -> list[Refined]:
-    """Run three steps for these columns, and the whole ladder for some of those where they are not sharp enough."""
     forward, directions = raw.forward, raw.directions
     looks = list(evaluate_three_steps(forward, directions, columns, known))
     blurred = [k for k, look in enumerate(looks) if not _is_sharp(look, raw.matrices.analytical)]

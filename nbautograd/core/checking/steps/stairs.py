@@ -124,9 +124,6 @@ class Stairs:
         Between two jumps such a function has a slope, which differences see; a straight-through gradient is that of
         the ramp that stands for the stairs. So an output counts that is flat in another input, for which backward
         returns a gradient all the same, and that jumps when this one moves.
-
-        Args:
-            i, j: as for ``flat``.
         """
         o, position = self.forward.wanted[i], self.problem.differentiable[j]
         twin = self._of_all_inputs()
@@ -292,7 +289,6 @@ class Stairs:
         return bool(changes[-1] > changes[-1 - LAST_HALVINGS] / 4)
 
     def _changed(self, values: Array, there: Array) -> Array:
-        """Mark what has changed so much that a slope as steep would be seen in a step of the smallest size."""
         least = RESOLVED * self.forward.eps / self._step * np.abs(there)
         found: Array = np.abs(there - values) > np.maximum(least, np.finfo(float).tiny)
         return found
@@ -319,13 +315,7 @@ class Stairs:
     def _changes_on_the_way(
         self, j: int, way: Callable[[Array], Array], panels: int
     ) -> list[tuple[Array, Array, Array]]:
-        """Return how far each output changes on a way, how far by slopes (the rest are jumps), and how steep they are.
-
-        Args:
-            j: number of the input.
-            way: its values by time, from 0 to 1.
-            panels: into which the way is cut.
-        """
+        """Return how far each output changes on a way, how far of that by slopes, not jumps, and how steep they are."""
         h, ndim = self._step, self.forward.points[j].ndim
         middles = (np.arange(panels) + 0.5) / panels
         times = np.concatenate([middles + h, middles - h, [0.0, 1.0]]).reshape(-1, *[1] * ndim)
@@ -339,7 +329,6 @@ class Stairs:
         return found
 
     def _of_all_inputs(self) -> Stairs:
-        """Return the same of a problem in which each floating input is differentiated: data has stairs as well."""
         if self._twin is None:
             given = self.problem.inputs
             every = tuple(
