@@ -61,7 +61,7 @@ case("BatchedProductSummedOverBatch", 'a, b: save(a, b); return torch.einsum("bi
      "wrong_unclassified", "wrong_reduction_dim")
 case("EinsumIndicesExchanged", 'a, b: save(a, b); return torch.einsum("ik,kj->ij", a, b)',
      'g: a, b = saved; return torch.einsum("ij,kj->ik", g, b), torch.einsum("ik,ij->jk", a, g)',
-     lambda: (draw(3, 3), draw(3, 3, seed=1)), "transposed_grad", "wrong_derivative", "permuted_entries")
+     lambda: (draw(3, 3), draw(3, 3, seed=1)), "transposed_grad", "wrong_derivative", "wrong_unclassified")
 case("TanhCellWithoutSlope", "x, h, w, u: new = torch.tanh(w @ x + u @ h); save(x, h, w, u, new); return new",
      "g: x, h, w, u, _new = saved; return w.t() @ g, u.t() @ g, torch.outer(g, x), torch.outer(g, h)",
      lambda: (draw(3), draw(4, seed=1), draw(4, 3, seed=2), draw(4, 4, seed=3)), "missing_factor", "wrong_derivative",

@@ -43,4 +43,4 @@ case("AbsSquareHalved", "z: save(z); return z.real**2 + z.imag**2", "g: (z,) = s
 case("ClampedWithWrongBound", "x: save(x); return x.clamp(-0.3, 0.3)", "g: (x,) = saved; return g * (x < 0.3)",
      lambda: (draw(6),), "wrong_derivative", "conditional", "extra_entries")
 case("ReshapeInsteadOfTranspose", "x: return x.t() * 2", "g: return 2 * g.reshape(g.shape[1], g.shape[0])",
-     lambda: (draw(2, 3),), "permuted_entries", "transposed_grad")
+     lambda: (draw(2, 3),), "wrong_unclassified", "transposed_grad")

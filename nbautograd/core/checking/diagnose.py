@@ -13,7 +13,7 @@ from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, observe
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.budget import bytes_lacking
-from nbautograd.core.checking.diagnosis import evidence, table
+from nbautograd.core.checking.diagnosis import table
 from nbautograd.core.checking.diagnosis.factors import Clues
 from nbautograd.core.checking.diagnosis.hypothesis import Place
 from nbautograd.core.checking.diagnosis.table import Blocks
@@ -124,9 +124,9 @@ def _values(
     none: frozenset[int] = frozenset()
     if problem.direct and seen.returned is not None:
         none = frozenset(i for i, g in enumerate(seen.returned) if g is None)
-    known = table.evidence(problem, blocks, evidence.terms(problem, outputs), none)
+    known = table.evidence(problem, blocks, none)
     if mend is not None:
-        found, clues = table.entries(problem, known)
+        found, clues = table.entries(problem, known, outputs)
         found = mend(problem, (*meant, *found), clues)[len(meant) :]
         if any(f.fix is not None for f in found):
             yield from found
@@ -160,9 +160,8 @@ def _place(point: Point | None, again: Callable[[], Point | None]) -> Place | No
         with other.session():
             run.find_all_blocks()
             if run.outputs is not None:
-                terms = evidence.terms(other, run.outputs)
                 second = functools.cache(lambda: _place(again(), lambda: None))
-                return Place(run.blocks, terms, point.kind.other, second)
+                return Place(run.blocks, point.kind.other, second)
     return None
 
 

@@ -119,7 +119,7 @@ def block(A: np.ndarray, N: np.ndarray, out: tuple[int, ...], inn: tuple[int, ..
 )
 def test_a_factor_is_seen_in_any_matrix(change, code) -> None:
     N = np.random.default_rng(0).normal(size=(4, 4))
-    e = evidence.gather(block(change(N), N, (4,), (4,)), evidence.Terms(), False)
+    e = evidence.gather(block(change(N), N, (4,), (4,)), False)
     found = patterns.constant(e)
     assert (None if found is None else found.code) == code
 

@@ -1,36 +1,15 @@
-"""Evidence: the numbers of one wrong block, small enough to try hypotheses on, and what may explain them."""
+"""Evidence: the numbers of one wrong block, small enough to try hypotheses on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Array, Block
-from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.constants import EVIDENCE, EVIDENT, SIGNIFICANT, SIGNIFICANT_SINGLE, SMALL
-
-
-@dataclass(frozen=True)
-class Named:
-    """A tensor that the Function met, with the name that the source gives it.
-
-    Attributes:
-        name: such as ``"weight"``.
-        role: ``"input"``, ``"output"`` or ``"saved"``.
-        values: its elements, thinned out like the block's (real and imaginary part in a last dimension of 2).
-        position: its position among inputs or outputs; -1 for saved ones.
-    """
-
-    name: str
-    role: str
-    values: Array
-    position: int = -1
 
 
 @dataclass(frozen=True)
@@ -44,9 +23,6 @@ class Evidence:
         A, N: analytical and numerical, rows x columns of the thinned-out block.
         out_shape, in_shape: shapes of the thinned-out output and input.
         rel, tiny: two numbers count as equal when they differ by at most ``rel`` of their size plus ``tiny``.
-        tensors: what a factor may be made of.
-        scalars: numbers that a constant may be, by name.
-        rows, cols: which rows and columns of the block stayed; None for all.
         blocks: all blocks of the same check, by positions of output and input.
         none: True when backward returned None for the input.
     """
@@ -58,10 +34,6 @@ class Evidence:
     in_shape: tuple[int, ...]
     rel: float
     tiny: float
-    tensors: tuple[Named, ...] = ()
-    scalars: Mapping[str, float] = field(default_factory=dict)
-    rows: list[int] | None = None
-    cols: list[int] | None = None
     blocks: Mapping[tuple[int, int], Block] = field(default_factory=dict)
     none: bool = False
 
@@ -149,31 +121,13 @@ def thin(values: Array, chosen: dict[int, list[int]]) -> Array:
     return values
 
 
-@dataclass(frozen=True)
-class Terms:
-    """Terms that a factor may be made of.
-
-    Attributes:
-        tensors: inputs, outputs, what ctx holds, and counts, each with its name.
-        scalars: numbers by name.
-    """
-
-    tensors: Sequence[Named] = ()
-    scalars: Mapping[str, float] = field(default_factory=dict)
-
-
 def gather(
-    block: Block,
-    terms: Terms,
-    single: bool,
-    blocks: Mapping[tuple[int, int], Block] | None = None,
-    none: bool = False,
+    block: Block, single: bool, blocks: Mapping[tuple[int, int], Block] | None = None, none: bool = False
 ) -> Evidence:
     """Gather the evidence for one block.
 
     Args:
         block: with its verdict.
-        terms: what may explain it.
         single: True when the Function computes in single precision (or lower), where less can be told apart.
         blocks: all blocks of the same check.
         none: True when backward returned None for the block's input.
@@ -188,68 +142,5 @@ def gather(
     tiny = min(EVIDENT * float(bar), SMALL * scale) if np.isfinite(bar) else 0.0
     out_shape = tuple(len(chosen[s]) for s in block.output_shape)
     in_shape = tuple(len(chosen[s]) for s in block.input_shape)
-    named = tuple(Named(t.name, t.role, thin(t.values, chosen), t.position) for t in terms.tensors)
-    return Evidence(
-        block, A, N, out_shape, in_shape, SIGNIFICANT_SINGLE if single else SIGNIFICANT, tiny, named, terms.scalars,
-        rows=asked[0], cols=asked[1], blocks=blocks or {}, none=none,
-    )  # fmt: skip
-
-
-def tensors(problem: Problem, outputs: Sequence[Tensor]) -> tuple[Named, ...]:
-    """Return inputs, outputs and what ctx holds, as arrays with names; each tensor once."""
-    named = [Named(problem.input_names[i], "input", array(t), i) for i, t in _tensors(problem.inputs)]
-    named += [Named(problem.output_names[k], "output", array(t), k) for k, t in _tensors(outputs)]
-    known = [(n.values.shape, n.values.tobytes()) for n in named]
-    for name, tensor in tensors_on_ctx(problem, own_node(problem, outputs)):
-        values = array(tensor)
-        if (values.shape, values.tobytes()) not in known and values.dtype.kind in "fbi":
-            named.append(Named(name, "saved", values))
-    return tuple(n for n in named if n.values.ndim)
-
-
-def terms(problem: Problem, outputs: Sequence[Tensor]) -> Terms:
-    """Return what a factor may be made of, at these outputs and the inputs of their call."""
-    return Terms(tensors(problem, outputs), scalars(problem, outputs))
-
-
-def is_mask(values: Any) -> bool:
-    """Return True if an array says of each element yes or no."""
-    return bool(values.dtype.kind == "b" or (values.size and np.isin(values, (0, 1)).all()))
-
-
-def scalars(problem: Problem, outputs: Sequence[Tensor]) -> dict[str, float]:
-    """Return numbers that a constant may be: arguments that are no tensors, numbers and scalar tensors on ctx."""
-    found: dict[str, float] = {}
-    for i, item in enumerate(problem.inputs):
-        if _is_number(item) or _is_scalar(item):
-            found[problem.input_names[i]] = float(item)
-    node = own_node(problem, outputs)
-    for name, value in vars(node).items() if node is not None else ():
-        if _is_number(value):
-            found[f"ctx.{name}"] = float(value)
-    for name, tensor in tensors_on_ctx(problem, node):
-        if _is_scalar(tensor):
-            found[name] = float(tensor)
-    return found
-
-
-def array(tensor: Tensor) -> Any:
-    """Return the values of a tensor as a numpy array of doubles or integers; complex as a last dimension of 2."""
-    plain = tensor.detach().cpu()
-    if plain.is_complex():
-        plain = torch.view_as_real(plain.resolve_conj())
-    if plain.is_floating_point():
-        plain = plain.double()
-    return plain.contiguous().numpy().copy()
-
-
-def _tensors(items: Sequence[Any]) -> Iterator[tuple[int, Tensor]]:
-    return ((i, t) for i, t in enumerate(items) if isinstance(t, Tensor) and t.layout is torch.strided)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.numel() == 1 and value.is_floating_point()
+    rel = SIGNIFICANT_SINGLE if single else SIGNIFICANT
+    return Evidence(block, A, N, out_shape, in_shape, rel, tiny, blocks or {}, none)

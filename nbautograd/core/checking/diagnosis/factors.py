@@ -9,13 +9,18 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Array
-from nbautograd.core.checking.diagnosis.evidence import Evidence, is_mask
+from nbautograd.core.checking.diagnosis.evidence import Evidence
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, RECOGNISED, SLIGHT, SMALL
 
 MOST_CANDIDATES = 8  # candidates for one gradient: each takes a few tries
@@ -47,12 +52,14 @@ class Clues:
     coupled: bool = False
 
 
-def clues(wrong: Sequence[Evidence]) -> Clues:
-    """Return what these wrong blocks suggest."""
+def clues(wrong: Sequence[Evidence], problem: Problem, outputs: Outputs) -> Clues:
+    """Return what these wrong blocks suggest, at these outputs and the inputs of their call."""
     known = [e for e in wrong if np.isfinite(e.A).all() and np.isfinite(e.N).all() and e.A.any()]
     off = [(e, 1 / c) for e in known if (c := factor(e.A, e.N, e)) is not None and abs(abs(c) - 1) > RECOGNISED]
     ratios = dict.fromkeys(min(texts, key=len) for _, c in off if (texts := list(_by(c))))
-    found = dict.fromkeys(text for e, c in off for text in itertools.islice(_names(c, e), MOST_CANDIDATES))
+    found = dict.fromkeys(
+        text for e, c in off for text in itertools.islice(_names(c, _known(e, problem, outputs)), MOST_CANDIDATES)
+    )
     coupled = any(bool(((~e.equal(e.N, np.zeros_like(e.N))).sum(axis=1) > 1).any()) for e in known)
     return Clues(tuple(found), tuple(ratios), coupled)
 
@@ -100,31 +107,53 @@ def _fraction(p: int, q: int, text: str, above: bool) -> str:
     return f"{p} / {text}" if q == 1 else f"{p} / ({q} * {text})"
 
 
-def _names(c: float, e: Evidence) -> Iterator[str]:
+def _names(c: float, known: Iterable[tuple[str, float]]) -> Iterator[str]:
     """Yield the sizes and numbers at hand that a number, or its inverse, may be: edits multiply and divide."""
-    for label, value in _known(e):
+    for label, value in known:
         if any(abs(abs(c) - other) <= RECOGNISED * abs(c) for other in (abs(value), 1 / abs(value) if value else 0.0)):
             yield label
 
 
-def _known(e: Evidence) -> Iterator[tuple[str, float]]:
-    """Yield sizes, counts and numbers at hand, and what formulas make of them."""
-    sizes = [(label, n) for label, n in _sizes(e) if n > 1]
+def _known(e: Evidence, problem: Problem, outputs: Outputs) -> Iterator[tuple[str, float]]:
+    sizes = [(label, n) for label, n in _sizes(e, problem, outputs) if n > 1]
     yield from sizes
     yield from ((f"{label} ** 0.5", math.sqrt(n)) for label, n in sizes)
-    for name, value in sorted(e.scalars.items(), key=lambda item: not item[0].startswith("ctx.")):
+    for name, value in sorted(_scalars(problem, outputs).items(), key=lambda item: not item[0].startswith("ctx.")):
         yield from ((name, value), (f"(1 - {name})", 1 - value), (f"{name} ** 2", value * value))
 
 
-def _sizes(e: Evidence) -> Iterator[tuple[str, float]]:
+def _sizes(e: Evidence, problem: Problem, outputs: Outputs) -> Iterator[tuple[str, float]]:
+    """Yield the sizes and counts that a forgotten division may be: batch, elements, ones in a mask."""
     block = e.block
     pairs = block.input_complex, block.output_complex  # the last dimension is then of real and imaginary part
     shapes = [s[:-1] if p else s for s, p in zip((block.input_shape, block.output_shape), pairs, strict=True)]
     given = [*zip((block.input_name, block.output_name), shapes, strict=True)]
-    given += [(t.name, t.values.shape) for t in e.tensors if t.role == "input" and t.position != block.input]
-    for name, shape in given:
+    others = [(problem.input_names[i], t) for i, t in enumerate(problem.inputs) if i != block.input and _strided(t)]
+    for name, shape in (*given, *((name, t.shape) for name, t in others)):
         yield from ((f"{name}.shape[{k}]", float(n)) for k, n in enumerate(shape))
-        yield f"{name}.numel()", float(np.prod(shape, dtype=float))
-    for tensor in e.tensors:
-        if tensor.role in ("input", "saved") and tensor.position != block.input and is_mask(tensor.values):
-            yield f"{tensor.name}.sum()", float(tensor.values.sum())
+        yield f"{name}.numel()", float(math.prod(shape))
+    for name, tensor in (*others, *tensors_on_ctx(problem, own_node(problem, outputs))):
+        if _strided(tensor) and tensor.dim() and bool(((tensor == 0) | (tensor == 1)).all()):
+            yield f"{name}.sum()", float(tensor.detach().sum().real)
+
+
+def _scalars(problem: Problem, outputs: Outputs) -> dict[str, float]:
+    """Return numbers that a constant may be: arguments that are no tensors, numbers and scalar tensors on ctx."""
+    node = own_node(problem, outputs)
+    on_ctx = {f"ctx.{name}": value for name, value in vars(node).items()} if node is not None else {}
+    found = {
+        **dict(zip(problem.input_names, problem.inputs, strict=False)),
+        **on_ctx,
+        **dict(tensors_on_ctx(problem, node)),
+    }
+    return {name: float(value) for name, value in found.items() if _is_number(value)}
+
+
+def _strided(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.layout is torch.strided
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.numel() == 1 and value.is_floating_point()
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

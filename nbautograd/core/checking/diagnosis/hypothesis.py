@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
+from nbautograd.core.checking.diagnosis.evidence import Evidence, gather
 from nbautograd.core.checking.point import Other
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.constants import SIGNIFICANT_SINGLE
@@ -38,13 +38,11 @@ class Place:
 
     Attributes:
         blocks: with their verdicts.
-        terms: what a factor, a term or a threshold may be made of there.
         other: what is another there besides the values.
         other_values: makes the check at other values in the same sizes; None where forward takes none.
     """
 
     blocks: Mapping[tuple[int, int], Block]
-    terms: Terms
     other: Other = "nothing"
     other_values: Callable[[], Place | None] = lambda: None
 
@@ -76,7 +74,7 @@ class WrongBlock:
         block = None if place is None else place.blocks.get((here.block.output, here.block.input))
         if place is None or block is None or block.verdict != "mismatch":
             return None
-        found = gather(block, place.terms, here.rel == SIGNIFICANT_SINGLE, place.blocks)
+        found = gather(block, here.rel == SIGNIFICANT_SINGLE, place.blocks)
         clear = np.isfinite(found.A).all() and np.isfinite(found.N).all()
         return found if clear else None
 

@@ -42,14 +42,11 @@ def no_right_one(e: Evidence) -> Cause | None:
 
 
 def kink(e: Evidence) -> Cause | None:
-    """Return the cause where wrong is exactly where the input is zero, as a subgradient outside both slopes is."""
-    own = (t.values for t in e.tensors if t.role == "input" and t.position == e.block.input)
-    zero, held = np.asarray(next(own, 1)).reshape(-1) == 0, e.block.matrices
-    if not e.elementwise or zero.all() or not np.array_equal(zero, e.wrong.any(axis=0)):
-        return None
-    if held.kinks is None or not bool(held.kinks[held.wrong].all()):
-        return None  # smooth there, as one-sided differences say
-    return Cause("kink", "kink_wrong", {"where": f"{e.block.input_name} == 0"})
+    """Return the cause where all that is wrong is at kinks of forward: a subgradient outside both slopes."""
+    held = e.block.matrices
+    if not e.elementwise or held.kinks is None or not bool(held.kinks[held.wrong].all()):
+        return None  # smooth somewhere, as one-sided differences say
+    return Cause("kink", "kink_wrong", _count(e))
 
 
 def missing(e: Evidence) -> Cause | None:

@@ -13,7 +13,7 @@ from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import masks, patterns, shares
-from nbautograd.core.checking.diagnosis.evidence import Evidence, Terms, gather
+from nbautograd.core.checking.diagnosis.evidence import Evidence, gather
 from nbautograd.core.checking.diagnosis.factors import Clues, clues
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
@@ -26,7 +26,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     WrongBlock,
 )
 from nbautograd.core.checking.diagnosis.wrong_line import WrongLine, wrong_line
-from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.stumbles import any_errors
 from nbautograd.core.user_source import Returned
@@ -74,25 +74,24 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
 )  # fmt: skip
 
 
-def evidence(
-    problem: Problem, blocks: Blocks, terms: Terms, none: frozenset[int] = frozenset()
-) -> dict[tuple[int, int], Evidence]:
+def evidence(problem: Problem, blocks: Blocks, none: frozenset[int] = frozenset()) -> dict[tuple[int, int], Evidence]:
     """Gather the evidence of each block that backward and the other witnesses disagree on.
 
     Args:
         problem: what was checked.
         blocks: with their verdicts.
-        terms: what a factor, a term or a threshold may be made of.
         none: positions of inputs for which backward returned None.
     """
     # an output that backward hands the gradient of through, flat in forward, is the last to blame
     through = {o for (o, _), block in blocks.items() if block.verdict == "flat"}
     wrong = [where for where, block in blocks.items() if block.verdict == "mismatch"]
     ordered = sorted(wrong, key=lambda where: where[0] in through)
-    return {(o, i): gather(blocks[o, i], terms, _single(problem), blocks, i in none) for o, i in ordered}
+    return {(o, i): gather(blocks[o, i], _single(problem), blocks, i in none) for o, i in ordered}
 
 
-def entries(problem: Problem, known: Mapping[tuple[int, int], Evidence]) -> tuple[tuple[Finding, ...], Clues]:
+def entries(
+    problem: Problem, known: Mapping[tuple[int, int], Evidence], outputs: Outputs
+) -> tuple[tuple[Finding, ...], Clues]:
     """Return a finding for each wrong input that says what its entries are, and what they suggest for a fix."""
     plain = [row for row in HYPOTHESES if not row.confirmation.claims]
     found: dict[int, Finding] = {}
@@ -103,7 +102,7 @@ def entries(problem: Problem, known: Mapping[tuple[int, int], Evidence]) -> tupl
                 with any_errors(f"hypothesis {row.code}"):
                     cause = cause or row.predicate(e)
             found[i] = _finding(problem, e, cause or masks.UNCLASSIFIED, None, False)
-    return tuple(found.values()), clues(list(known.values()))
+    return tuple(found.values()), clues([*known.values()], problem, outputs)
 
 
 def causes(
