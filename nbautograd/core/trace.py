@@ -42,7 +42,6 @@ class Trace(TorchFunctionMode):
     """Looks at a method before and after each call of torch that it makes.
 
     Args:
-        code: of the method.
         before: called with the method's frame before each call of torch.
         after: called after it; what it returns takes the place of the result. A call that raises has none.
 

@@ -87,7 +87,6 @@ def moments(problem: Problem, look: Look, only: int | None = None) -> list[Obser
     """Run backward once and look at each moment of it.
 
     Args:
-        problem: what is checked.
         look: is called at each moment; what it returns is what is seen.
         only: the one output that a gradient arrives at; None for all.
     """
@@ -289,7 +288,6 @@ def written(problem: Problem, known: Returned, wrong: Array) -> Returned:
     is the last statement that wrote others: the one that should have reached them.
 
     Args:
-        problem: what is checked.
         known: the value's name and where it was assigned.
         wrong: which elements of the gradient are wrong, in its shape.
     """

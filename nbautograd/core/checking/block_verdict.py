@@ -143,7 +143,6 @@ def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
     """Compare the two Jacobians of a block.
 
     Args:
-        raw: the block as the first pass found it.
         tolerance: what counts as equal.
         seed: of the sample that is refined where many entries differ.
     """

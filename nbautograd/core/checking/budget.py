@@ -355,7 +355,6 @@ def stopped(clock: Clock, what: str) -> Finding:
     """Say that time was up.
 
     Args:
-        clock: of the check.
         what: was left out: ``"verdict"``, ``"causes"`` or ``"second_order"``.
     """
     seconds = f"{clock.budget.seconds:g}"

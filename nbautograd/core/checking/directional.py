@@ -79,7 +79,6 @@ def directional_derivative(
     """Differentiate <v, f> in a random direction; None where differences are not clear (kink, noise, no domain).
 
     Args:
-        problem: what is checked.
         inputs: the point.
         which: number of the input that moves, among the differentiable ones.
         cotangents: one per output, what <v, f(x)> is made with.
@@ -118,11 +117,8 @@ def borne_out(
     gradients of all inputs out for two runs, where each input needs a dozen if nothing is known of its derivative.
 
     Args:
-        problem: what is checked.
-        outputs: of a call at the point.
         cotangents: one per output.
         gradients: one per differentiable input, of a witness that is independent of backward.
-        seed: of the directions.
         symmetric: numbers of the inputs that move symmetrically.
 
     Returns:
@@ -228,7 +224,6 @@ def derivative_inside(problem: Problem, outputs: Outputs, output: int, which: in
 
     Args:
         problem: what is checked; a session of it must be open.
-        outputs: of a call with the inputs.
         output: position of the output.
         which: number of the input among the differentiable ones.
 

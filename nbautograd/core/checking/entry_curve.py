@@ -67,7 +67,6 @@ def entry_curves(problem: Problem, block: tuple[int, int], entry: tuple[int, int
     """Return the forward along one input element, by precision; a precision that forward refuses is left out.
 
     Args:
-        problem: what was checked.
         block: positions of the output and the input.
         entry: numbers of the output's element (row) and the input's (column); complex ones count as pairs.
     """

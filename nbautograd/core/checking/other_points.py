@@ -50,7 +50,6 @@ def in_domain(problem: Problem, seed: int, scale: float = 1.0) -> tuple[Any, ...
 
     Args:
         problem: whose inputs they are.
-        seed: of the values.
         scale: how much larger those of both signs are than the inputs given.
     """
     both = [i for i in problem.differentiable if _both_signs(problem.inputs[i])]
@@ -154,10 +153,8 @@ def shrunk(problem: Problem, largest: int, size: int, seed: int) -> Problem:
     """Return the problem with its long dimensions cut down, where it has many elements and the forward allows it.
 
     Args:
-        problem: what was checked.
         largest: number of elements of all inputs together up to which it stays as it is.
         size: of the longest dimension then; dimensions of different sizes stay different.
-        seed: of the values.
     """
     small = problem
     for k, group in enumerate(alike(problem)):

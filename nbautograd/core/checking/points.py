@@ -40,7 +40,6 @@ class Points:
     """The points of a problem by kind, each kind made as it is asked for. See ``points``.
 
     Args:
-        problem: what is checked.
         turn: 1 for other values of all that is drawn.
     """
 

@@ -297,7 +297,6 @@ class Problem:
         """Return the gradients of the differentiable inputs for these cotangents; the graph stays for the next call.
 
         Args:
-            outputs: what ``call`` returned.
             cotangents: one per output, None for an output that nothing flows into.
 
         Returns:

@@ -134,7 +134,6 @@ class Numbers:
         """Run the function with the numbers of a seed.
 
         Args:
-            seed: of the numbers.
             kind: of the run, ``"forward"`` or ``"backward"``.
             call: runs it; called again where it takes another run to learn that it draws.
         """

@@ -169,8 +169,6 @@ def verdict(
     """Return the verdict on first derivatives and the reason in one sentence; of others what could have been seen.
 
     Args:
-        run: with its blocks.
-        found: the findings.
         lacking: what the budget did not allow, if anything.
         stumbled: parts of the check that failed by themselves.
     """

@@ -47,7 +47,6 @@ class GradcheckRun:
     """Finds and judges all blocks of a problem.
 
     Args:
-        problem: what is checked.
         atol, rtol, eps: as given to ``gradcheck``.
         judge: False to leave out the second look and the verdicts.
         tell: called with (steps done, steps in all, what is being done).

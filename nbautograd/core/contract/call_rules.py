@@ -31,7 +31,6 @@ def broken_rules(record: CallRecord, forward: CallRecord | None, set_up: CallRec
     """Return what breaks the contract in one call.
 
     Args:
-        record: the call.
         forward: the forward call whose ctx it got, None when that is gone.
         set_up: the setup_context call that filled that ctx, if there was one.
     """

@@ -23,7 +23,6 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
 
     Args:
         program: what is left of the program, or what a run showed.
-        tensor: the tensor.
         name: what the user calls it.
     """
     name = name or "?"

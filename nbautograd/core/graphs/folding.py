@@ -195,7 +195,6 @@ def contract(graph: AutogradGraph, parts: Sequence[Segment | Plain]) -> Autograd
     """Make one node of every segment, together with the leaves that only it uses.
 
     Args:
-        graph: the graph.
         parts: every inner node once; the nodes of each follow one another in ``graph.order``.
     """
     segments = [Segment(*part) for part in parts]

@@ -55,7 +55,6 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
     """Find the repeats of a graph that are worth folding, none of which shares a node with another.
 
     Args:
-        graph: any graph.
         nodes: only among these inner nodes, which follow one another in the engine's order; None for all of them.
 
     Returns:

@@ -53,7 +53,6 @@ def module_segments(
     """Return the engine's order cut into calls of the modules at ``depth``; what is outside of them stays single.
 
     Args:
-        graph: the graph.
         depth: 1 for the outermost modules.
         runs: repeats, kept whole unless one module's call holds all of their parts.
         whole: modules that are kept whole though they lie less deep.

@@ -84,7 +84,6 @@ def check(
     Args:
         candidate, reference: both in a session.
         inputs: where; None takes the candidate's own.
-        seed: of the draws.
         draws: how many; more where a tensor has few elements.
         samples: of random rounding for each.
         power: True tries wrong gradients as well, and samples rounding where nothing seems wrong, too: for what the

@@ -54,7 +54,6 @@ class Way(Pair):
         reference: what it should compute.
         inputs: of both.
         dtype: of the check.
-        seed: of the draws.
     """
 
     name = "backward"
@@ -198,7 +197,6 @@ def compiled(
         inputs: arguments of both.
         backends: of torch.compile, by name or callable.
         dtype: of the check.
-        seed: of the draws.
         ways: those that are tried, of those that there are for this Function.
     """
     reference = callable_of(reference)

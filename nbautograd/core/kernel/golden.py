@@ -193,7 +193,6 @@ def run(
     """Run forward and backward of a callable at a draw.
 
     Args:
-        problem: what is called.
         draw: its inputs and grad_outputs.
         mode: what it runs in.
         outputs: of its forward there, where that ran.

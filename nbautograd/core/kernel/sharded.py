@@ -52,7 +52,6 @@ def sharded(
         placements: by position the dimension along which an input is cut; the others each rank has whole.
         ranks: as ``launched`` takes them.
         seconds: that the ranks may take.
-        seed: of the draws.
     """
     pair = Pair(single, single)
     draws = [d for s in (seed, seed + FRESH) for d in pair.draws(DRAWS, s)]

@@ -202,7 +202,6 @@ def cases_of_shapes(reference: Problem, shapes: Sequence[Any], seed: int) -> Ite
         reference: whose inputs they are like.
         shapes: each one shape per tensor among the inputs, or the shape of the first, which others of the same
             sizes follow.
-        seed: of the values.
 
     Raises:
         CallError: for shapes that do not fit the inputs, or that the reference does not take.

@@ -96,7 +96,6 @@ def copied(items: Sequence[Any], copy_tensor: Callable[[Any], Any], tied: dict[i
     """Return copies of arguments, each object once.
 
     Args:
-        items: arguments of one call.
         copy_tensor: called once for each tensor in them, however deep.
         tied: by the id of an object, what is to stand in its place.
 
@@ -310,7 +309,6 @@ def kept(items: Sequence[Any], required: Callable[[Tensor], bool], room: Callabl
     functional tensor has no elements at all.
 
     Args:
-        items: arguments of one call.
         required: True for a tensor whose copy is to require grad.
         room: called with each tensor; raises where it is too large.
 

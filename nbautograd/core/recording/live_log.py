@@ -194,7 +194,6 @@ def call_of(record: CallRecord, forward: CallRecord | None, set_up: CallRecord |
     """Return the Call that a record tells.
 
     Args:
-        record: the call.
         forward: the forward call whose ctx it got, if that is still there.
         set_up: the setup_context call of that forward (or of this one), if there was one.
     """

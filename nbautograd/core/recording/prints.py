@@ -19,9 +19,6 @@ PRINTED_LETTERS = 64 * 1024  # characters kept per call
 class Tee:
     """Stands for ``write`` on a stream: keeps what it is given with the thread's running call, and hands it on.
 
-    Args:
-        stream: the stream; held weakly.
-
     Attributes:
         threads: those whose calls are heard; the last one takes the tee away. Each step is atomic or loses prints at
             worst: no lock, which a signal handler or a fork could meet held.

@@ -129,7 +129,6 @@ def snapshots(values: Iterable[Any], level: int, known: CallSnapshots | None = N
     """Take a snapshot of each value; a tensor that this call has shown already shares its first one.
 
     Args:
-        values: anything.
         level: how much to keep, ``SHAPES``, ``SUMMARY``, ``POOLED`` or ``VALUES``.
         known: what this call has taken before; grows.
     """

@@ -244,7 +244,6 @@ class FunctionWatch:
         """Take note of a call of forward.
 
         Args:
-            cls: the Function.
             ctx: id of the call's ctx.
             args: of forward, without ctx.
             grad: True where grad mode was on when ``apply`` was called.

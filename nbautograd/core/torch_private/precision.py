@@ -125,7 +125,6 @@ class RandomRounding(ThreadDispatchMode):
 
     Args:
         dtype: what results are rounded to.
-        seed: of the shifts.
         numbers: random numbers of another run, to take in place of drawing some.
     """
 

@@ -127,7 +127,6 @@ def gather(
     """Gather the evidence for one block.
 
     Args:
-        block: with its verdict.
         single: True when the Function computes in single precision (or lower), where less can be told apart.
         blocks: all blocks of the same check.
         none: True when backward returned None for the block's input.

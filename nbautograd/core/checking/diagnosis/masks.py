@@ -107,7 +107,6 @@ def slice_of(name: str, mask: Array, pairs: bool = False) -> str:
     """Write the slice of a tensor whose entries are marked: ``"x[:, -1]"``; empty where they are no slice.
 
     Args:
-        name: of the tensor.
         mask: of its entries.
         pairs: True where the last dimension is that of real and imaginary part.
     """

@@ -78,8 +78,6 @@ def evidence(problem: Problem, blocks: Blocks, none: frozenset[int] = frozenset(
     """Gather the evidence of each block that backward and the other witnesses disagree on.
 
     Args:
-        problem: what was checked.
-        blocks: with their verdicts.
         none: positions of inputs for which backward returned None.
     """
     # an output that backward hands the gradient of through, flat in forward, is the last to blame
@@ -111,8 +109,6 @@ def causes(
     """Yield one finding per wrong block, the same cause once per input.
 
     Args:
-        problem: what was checked.
-        blocks: with their verdicts.
         known: the evidence of those that are wrong.
         elsewhere: gives checks at fresh inputs, where a named cause has to hold as well.
     """

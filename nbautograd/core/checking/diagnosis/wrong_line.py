@@ -76,7 +76,6 @@ class Steps(Trace):
     """Keeps the results of a method's calls of torch, of which one may be replaced.
 
     Args:
-        code: of the method.
         replaced: what stands in the place of results, made of them.
     """
 

@@ -37,7 +37,6 @@ class Rows:
     """The vjp of one output with respect to several leaves, asked for many cotangents.
 
     Args:
-        problem: what is checked.
         output: the output tensor, with its graph.
         leaves: the inputs to differentiate with respect to.
         progress: told of every cotangent that was answered.
@@ -113,7 +112,6 @@ def rows_of_forward(problem: Problem, outputs: Outputs, wanted: Sequence[int]) -
 
     Args:
         problem: what is checked; a session of it must be open.
-        outputs: what its first call returned.
         wanted: positions of the outputs.
 
     Returns:

@@ -78,7 +78,6 @@ class Assembly:
 
     Args:
         problem: what is checked; a session of it must be open.
-        outputs: what its first call returned.
         eps: step of the first pass, or None for one by precision.
         progress: told how far it is.
         by_forward: True to take autograd of the forward for the numerical Jacobian where a difference bears it out:

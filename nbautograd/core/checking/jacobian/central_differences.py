@@ -77,7 +77,6 @@ class Directions:
         """Evaluate entries at steps along the directions that move them.
 
         Args:
-            forward: values of the function.
             columns: the directions, and of each the entries that are wanted.
             factors: steps relative to the scale, shaped (steps,).
             scale: of each element of the input.
@@ -133,7 +132,6 @@ def numerical_jacobian(forward: Values, directions: Directions, steps: Array, fo
     """Take the central difference [f(x + h) - f(x - h)] / 2h along all directions, stored as their layout says.
 
     Args:
-        forward: values of the function.
         directions: how to move the input.
         steps: size of the step per element of the input.
         found: where to write them as they come; a new array of zeros by default.
@@ -201,7 +199,6 @@ class JointPerturbations:
     """Responses of all outputs to perturbations of a whole input.
 
     Args:
-        forward: values of the function.
         random: chooses directions.
         eps: size of all steps as the caller gave it, or None for one by precision, at random.
 

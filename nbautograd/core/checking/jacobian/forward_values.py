@@ -84,7 +84,6 @@ def forward_without_autograd(
     ``apply``, in this thread.
 
     Args:
-        problem: what is checked.
         forward: takes the place of the class's own; by default that.
     """
     if problem.cls is None:
@@ -114,8 +113,6 @@ def by_autograd(
     """Run a forward with autograd at the inputs of a call; return its leaves and outputs, None where it cannot be.
 
     Args:
-        problem: what was checked.
-        outputs: of the call.
         forward: takes the place of the class's own, which stays as it is.
     """
     run = forward_without_autograd(problem, forward)
@@ -348,7 +345,6 @@ class Window:
     """A window on the Jacobian: perturb some elements of one input only, observe some of one output only.
 
     Args:
-        forward: values of the whole function.
         ij: numbers of output and input among the differentiable ones.
         rows, cols: the chosen elements of the output and of the input.
     """

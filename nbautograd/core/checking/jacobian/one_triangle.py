@@ -21,7 +21,6 @@ def for_symmetric_changes(x: Tensor, matrices: Matrices) -> Matrices | None:
     """Return both Jacobians with the numerical one spread over both triangles, if the analytical one is just that.
 
     Args:
-        x: the input of the block.
         matrices: of the block; None where they are known in part only.
 
     Returns:

@@ -38,7 +38,6 @@ def sampled(
 
     Args:
         rows: the vjp of the output.
-        forward: values of the function.
         ij: numbers of output and input among the differentiable ones.
         steps: steps of the differences per element of the input.
         random: chooses rows and columns.

@@ -31,8 +31,6 @@ def linearity(problem: Problem, outputs: Outputs, flat: frozenset[int] = frozens
     """Yield findings for every input whose gradient is not linear in grad_output.
 
     Args:
-        problem: what is checked.
-        outputs: of a call.
         flat: positions of inputs that no output depends on. Terms that cancel leave some rounding there, as in a norm
             over one element; how large they were is not known, so that what is below half the digits is no gradient.
     """

@@ -97,7 +97,6 @@ class Repair:
     """Tries edits on a problem until they make the wrong gradients right everywhere.
 
     Args:
-        problem: what was checked.
         tries: how much may be tried.
         clues: what the wrong entries suggest.
 
@@ -453,7 +452,6 @@ class Mending:
         """Return the findings, with a fix where a small edit of backward was tried and makes the gradient right.
 
         Args:
-            problem: what was checked.
             findings: of any kind.
             clues: what the entries of wrong values suggest, which the findings then speak of; None at the end.
         """

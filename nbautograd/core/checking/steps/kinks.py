@@ -99,7 +99,6 @@ def lost_in_rounding(raw: FirstPass, still: Array) -> Array:
     stairs: most of its changes stand alone.
 
     Args:
-        raw: the block.
         still: where no step showed any change, a boolean array like the stored matrices.
     """
     found = np.zeros_like(still)

@@ -206,7 +206,6 @@ def evaluate_three_steps(
     """Differentiate the entries of many columns at three steps, column by column.
 
     Args:
-        forward: values of the function.
         directions: how its input is moved.
         columns: the directions, each with its entries.
         known: what the whole ladder found for other columns: which steps served best, and how noisy values are.
@@ -329,7 +328,6 @@ def sample_of(chosen: Array, differences: Array, seed: int) -> Array:
     Args:
         chosen: boolean, like the stored matrices.
         differences: absolute differences of the two Jacobians, like the stored matrices.
-        seed: of the choice.
     """
     at = np.flatnonzero(chosen)
     if len(at) <= SAMPLED_FROM:

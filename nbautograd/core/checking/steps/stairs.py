@@ -90,8 +90,6 @@ class Stairs:
 
     Args:
         problem: what is checked; a session of it must be open.
-        outputs: of a call at the inputs.
-        forward: values of the function.
     """
 
     def __init__(self, problem: Problem, outputs: Outputs, forward: Forward) -> None:
