@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -33,9 +33,6 @@ from nbautograd.core.stumbles import users_errors
 
 Gradients = tuple[Tensor | None, ...]
 Item = TypeVar("Item")
-# what is another besides the values: nothing, single sizes (one that others equal here may differ there), or an
-# argument or data that need no gradient
-Other = Literal["nothing", "size", "argument"]
 BORNE_OUT_ELEMENTS = 20_000  # in and out; above, one difference sums up so many terms that rounding hides a wrong one
 SURE = 0.1  # how surely a slope has to be known, in what a right gradient may differ from it by
 
@@ -46,7 +43,6 @@ class PointKind:
 
     Attributes:
         name: of the kind.
-        other: what is another there besides the values.
         sized: True when only a size differs.
         ranked: True when inputs have a dimension more, or less.
         far: True where backward may not have been made for such inputs: sizes of one, values of both signs.
@@ -55,7 +51,6 @@ class PointKind:
     """
 
     name: str
-    other: Other = "nothing"
     sized: bool = False
     ranked: bool = False
     far: bool = False

@@ -244,11 +244,11 @@ KINDS: dict[str, tuple[PointKind, Callable[[Points, PointSource], Iterator[Point
         (PointKind("near"), lambda stream, s: (s.point(nearby_inputs(s.problem, s.seed + k)) for k in range(NEARBY))),
         # of both signs, where the inputs have both
         (PointKind("signed"), lambda stream, s: (s.point(in_domain(s.problem, s.seed + k)) for k in range(NEARBY))),
-        (PointKind("argument", "argument"), lambda stream, s: other_arguments(s)),
-        (PointKind("data", "argument"), lambda stream, s: other_data(s)),
+        (PointKind("argument"), lambda stream, s: other_arguments(s)),
+        (PointKind("data"), lambda stream, s: other_data(s)),
         (PointKind("together"), _together),
-        (PointKind("single", "size", far=True), lambda stream, s: (point for _, point in stream.groups)),
-        (PointKind("one", "size", far=True), _ones),
+        (PointKind("single", far=True), lambda stream, s: (point for _, point in stream.groups)),
+        (PointKind("one", far=True), _ones),
         (PointKind("doubled", sized=True), _doubled),
         # three times as large, where a mask is another
         (
@@ -263,7 +263,7 @@ KINDS: dict[str, tuple[PointKind, Callable[[Points, PointSource], Iterator[Point
             lambda stream, s: other_dimensions(s, s.problem, nearby_inputs(s.problem, s.seed)),
         ),
         # what forward may not have been written for: there it may never end
-        (PointKind("far", "argument", far=True, foreign=True), lambda stream, s: other_arguments(s, far=True)),
+        (PointKind("far", far=True, foreign=True), lambda stream, s: other_arguments(s, far=True)),
         (PointKind("ranked far", ranked=True, far=True, foreign=True), _ranked_far),
     )
 }

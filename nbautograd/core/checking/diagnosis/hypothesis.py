@@ -10,7 +10,6 @@ import numpy as np
 
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis.evidence import Evidence, gather
-from nbautograd.core.checking.point import Other
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics.constants import SIGNIFICANT_SINGLE
 
@@ -23,13 +22,11 @@ class Cause:
         code: the diagnosis.
         message: which sentence says it; the part of the id after ``causes.``.
         params: what the sentence speaks of, beyond the value and the input that every sentence names.
-        alternatives: what holds at the same entries as well, and says less.
     """
 
     code: str
     message: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    alternatives: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,12 +35,12 @@ class Place:
 
     Attributes:
         blocks: with their verdicts.
-        other: what is another there besides the values.
+        single: True where sizes that are equal at the inputs given may differ.
         other_values: makes the check at other values in the same sizes; None where forward takes none.
     """
 
     blocks: Mapping[tuple[int, int], Block]
-    other: Other = "nothing"
+    single: bool = False
     other_values: Callable[[], Place | None] = lambda: None
 
 
@@ -87,13 +84,10 @@ class Confirmation:
     """The test that a cause has to pass beyond the entries in which it was found.
 
     Attributes:
-        name: such as ``"fresh inputs"``.
-        confirmed: returns what is borne out, the cause or one of its alternatives; None when all are refuted or
-            nothing could be asked.
+        confirmed: returns what is borne out; None when that is refuted or nothing could be asked.
         claims: False when the sentences it lets through claim nothing beyond the block's own entries.
     """
 
-    name: str
     confirmed: Callable[[Hypothesis, Cause, WrongBlock], Cause | None]
     claims: bool = True
 
@@ -146,9 +140,8 @@ class Hypothesis:
 
     def same(self, one: Cause, other: Cause | None) -> bool:
         """Compare two causes: the same sentence with the same parameters, numbers that may vary aside."""
-        also = () if other is None else (other, *other.alternatives)
-        alike = (o for o in also if (o.code, o.message) == (one.code, one.message))
-        return any(all(one.params.get(key) == o.params.get(key) for key in self.parameters) for o in alike)
+        alike = other is not None and (other.code, other.message) == (one.code, one.message)
+        return other is not None and alike and all(one.params.get(k) == other.params.get(k) for k in self.parameters)
 
 
 def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
@@ -158,41 +151,27 @@ def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: WrongBlock
     for _, e in case.fresh():
         if e.tensor_shape != case.evidence.tensor_shape:
             break
-        if _another_part(found, hypothesis.predicate(e)):
+        other = hypothesis.predicate(e)
+        if other is not None and other.params.get("part") != found.params["part"]:
             return Cause(found.code, found.message.removesuffix("_part"))
     return found
 
 
 def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
-    """Return what all fresh inputs bear out: the cause or one of its alternatives."""
-    for one in (found, *found.alternatives):
-        if _borne_out(hypothesis, one, case):  # a comprehension is one more frame above the user's backward
-            return one
-    return None
-
-
-def _borne_out(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> bool:
-    asked, here = 0, case.evidence
+    asked = 0
     for place, e in case.fresh():
         other = hypothesis.predicate(e)
-        if other is None and place.other == "size":
+        if other is None and place.single:
             continue  # two sizes that the hypothesis needs to be equal are not
-        same_sizes = place.other not in ("size", "argument") and e.tensor_shape == here.tensor_shape
-        if same_sizes and _another_part(found, other):
-            return False  # which part it is depends on the values
         if not hypothesis.same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
             second = case.at(place.other_values())
             if second is None or not hypothesis.same(found, hypothesis.predicate(second)):
-                return False
+                return None
         asked += 1
-    return asked > 0
+    return found if asked else None
 
 
-def _another_part(found: Cause, other: Cause | None) -> bool:
-    return bool(found.params.get("part")) and other is not None and other.params.get("part") != found.params["part"]
-
-
-AT_HAND = Confirmation("its own entries", lambda hypothesis, found, case: found, claims=False)
-SAME_PART = Confirmation("its own entries, its part at other values", _part_at_other_values, claims=False)
-FRESH_INPUTS = Confirmation("fresh inputs and sizes", _at_fresh_inputs)
+AT_HAND = Confirmation(lambda hypothesis, found, case: found, claims=False)
+SAME_PART = Confirmation(_part_at_other_values, claims=False)
+FRESH_INPUTS = Confirmation(_at_fresh_inputs)

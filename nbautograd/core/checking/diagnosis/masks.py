@@ -54,10 +54,7 @@ def missing(e: Evidence) -> Cause | None:
     dead = e.equal(e.A, np.zeros_like(e.A))
     if not e.A.any() or not bool(dead[e.wrong].all()) or not bool((~e.wrong & ~dead).any()):
         return None
-    plain = Cause("missing_entries", "missing_entries", _count(e))
-    whole = e.in_shape == e.block.input_shape and bool(dead[:, e.wrong.any(axis=0)].all())
-    part = slice_of(e.block.input_name, e.wrong.any(axis=0).reshape(e.in_shape), e.block.input_complex) if whole else ""
-    return Cause("missing_entries", "missing_entries_part", {**_count(e), "part": part}, (plain,)) if part else plain
+    return Cause("missing_entries", "missing_entries", _count(e))
 
 
 def extra(e: Evidence) -> Cause | None:

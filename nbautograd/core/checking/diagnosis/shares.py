@@ -172,4 +172,4 @@ def _asked(problem: Problem) -> Iterator[Point]:
         yield from itertools.islice(stream.of(kind), most)
 
 
-AUTOGRAD_OF_FORWARD = Confirmation("autograd of the forward, one expression constant, at fresh inputs", _confirmed)
+AUTOGRAD_OF_FORWARD = Confirmation(_confirmed)

@@ -66,7 +66,7 @@ HYPOTHESES: tuple[Hypothesis, ...] = (
     _row("wrong_unclassified", masks.no_right_one, "wrong_unclassified", "", AT_HAND),
     _row("kink", masks.kink, "kink_wrong"),
     _row("constant_factor", patterns.constant, "constant_factor sign", "ratio"),
-    _row("missing_entries", masks.missing, "missing_entries_part missing_entries"),
+    _row("missing_entries", masks.missing),
     _row("extra_entries", masks.extra, "extra_entries extra_entries_wide"),
     _row("wrong_derivative", shares.plausible, "share_missing", "", shares.AUTOGRAD_OF_FORWARD),
     _row("wrong_derivative", masks.derivative, "wrong_derivative wrong_derivative_part", "", SAME_PART),
