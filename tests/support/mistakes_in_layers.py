@@ -49,7 +49,7 @@ case("GatherGivenBackAtTheFront", "x, index: ctx.size = x.size(); return x.gathe
 case("HuberOuterBranchUnscaled", "pred, target: diff = pred - target; save(diff); "
      "return torch.where(diff.abs() < 0.5, 0.5 * diff**2, 0.5 * (diff.abs() - 0.25)).sum()",
      "g: (diff,) = saved; d = g * torch.where(diff.abs() < 0.5, diff, diff.sign()); return d, -d",
-     lambda: (draw(6), draw(6, seed=1)), "conditional", "constant_factor", "missing_factor")
+     lambda: (draw(6), draw(6, seed=1)), "wrong_derivative", "constant_factor", "missing_factor")
 case("LogSumExpSoftmaxOverAll", "x: save(x); return x.logsumexp(1)",
      "g: (x,) = saved; return torch.softmax(x.flatten(), 0).reshape(x.shape) * g[:, None]", lambda: (draw(4, 3),),
      "wrong_derivative", "missing_factor")

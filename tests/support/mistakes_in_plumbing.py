@@ -19,7 +19,7 @@ case("KeepdimForgotten", "x: ctx.shape = x.shape; return x.sum(1)", "g: return g
      lambda: (draw(3, 4),), "exception")
 case("MaxAlwaysFirst", "x: ctx.shape = x.shape; return x.max(1).values",
      "g: out = g.new_zeros(ctx.shape); out[:, 0] = g; return out", lambda: (draw(4, 3),), "missing_entries",
-     "extra_entries", "permuted_entries", "wrong_derivative")
+     "extra_entries", "wrong_unclassified", "wrong_derivative")
 case("NormalisesInPlace", "x: x -= x.mean(); return x * 1.0", "g: return g - g.mean()", lambda: (draw(3, 4),),
      "mutates_input")
 case("FlagsWithoutNones", "x, alpha, inplace=False: ctx.alpha = alpha; return x * alpha", "g: return g * ctx.alpha",

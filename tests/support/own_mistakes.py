@@ -49,7 +49,7 @@ case, written = ROWS.case, ROWS.written
 # fmt: off
 case("AffineTransposedWeight", "x, w: save(x, w); return x @ w.t()",
      "grad_out: x, w = saved; grad_x = grad_out @ w; grad_w = x.t() @ grad_out; return grad_x, grad_w",
-     lambda: (draw(3, 5), draw(5, 5, seed=1)), "transposed_grad", "wrong_derivative", "permuted_entries")
+     lambda: (draw(3, 5), draw(5, 5, seed=1)), "transposed_grad", "wrong_derivative", "wrong_unclassified")
 case("ProductSwapped", "a, b: save(a, b); return a * b", "g: a, b = saved; return a * g, b * g",
      lambda: (draw(4), draw(4, seed=1)), "swapped_inputs", "wrong_derivative")
 case("MinusForgotten", "x: y = x.exp(); save(y); return -y", "g: (y,) = saved; return g * y", lambda: (draw(5),),

@@ -22,18 +22,6 @@ def first(fn, *inputs) -> Finding:
     return report.findings[0]
 
 
-Steep = Fn.of("Steep", "z: save(z); return torch.where(z.exp() > 1.2, z**2, z)", "g: return g * 1.0")
-Bounded = Fn.of("Bounded", "z, limit: ctx.limit = limit; return torch.where(z > 0.25, z * limit, z)",
-    "g: return g, None")  # fmt: skip
-
-
-def test_a_threshold_stands_in_the_code() -> None:
-    found = first(Steep, draw(40))
-    assert found.code != "conditional"  # z > 0.18 or so would fit, and is written nowhere
-    z = draw(40)
-    assert first(Bounded, z, 3.0).params["where"] == "z > 0.25"
-
-
 # Wrong in the later half, which happens to be negative.
 LaterHalf = Fn.of("LaterHalf", "x: save(x); return x**3",
     "g: (x,) = saved; grad = 3 * g * x**2; return torch.cat([grad[:3], grad[3:] * x[3:].cos()])")  # fmt: skip
@@ -80,33 +68,6 @@ def test_two_ends_are_no_sum_over_the_dimension() -> None:
     assert found.params["part"] == "y[:, [0, -1]]"
 
 
-# Wrong where the difference is below minus delta; at these inputs the prediction is too.
-Huber = Fn.of("Huber", "pred, target, delta: err = pred - target; save(err); ctx.delta = delta; "
-    "return torch.where(err.abs() <= delta, 0.5 * err**2, delta * (err.abs() - 0.5 * delta)).sum()",
-    "g: (err,) = saved; "
-    "d = torch.where(err.abs() <= ctx.delta, err, torch.full_like(err, ctx.delta)); "
-    "return g * d, -g * d, None")  # fmt: skip
-
-
-def test_of_conditions_that_hold_at_the_same_elements_the_one_is_named_that_holds_elsewhere() -> None:
-    pred = torch.tensor([1.2, 0.3, -1.6, 0.1, -1.9, 2.0, -2.2, 0.6], dtype=torch.float64, requires_grad=True)
-    target = torch.tensor([0.3, -0.2, 0.4, 0.7, -0.6, -0.1, 0.5, 0.2], dtype=torch.float64, requires_grad=True)
-    found = first(Huber, pred, target, 0.8)
-    assert found.params["where"] == "err < -delta"
-
-
-# Gathered where it has to be scattered: the inverse permutation, and no matrix anywhere.
-Sorted = Fn.of("Sorted", "x: values, order = x.sort(-1); save(order); return values",
-    "g: return g.gather(-1, ctx.saved_tensors[0])")  # fmt: skip
-
-
-def test_a_permutation_lacks_no_transpose() -> None:
-    x = torch.tensor([[3.0, 1.0, 2.0, 0.5], [4.0, 2.0, 0.3, 1.0]], dtype=torch.float64, requires_grad=True)
-    found = first(Sorted, x)
-    assert found.code == "permuted_entries"
-    assert ".t()" not in found.message
-
-
 def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
     rotation = torch.linalg.qr(torch.rand(3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))[0]
     problem = Problem(lambda x, r: r @ x, (draw(3), rotation))
@@ -116,34 +77,6 @@ def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
     assert len(others) == 2
     for other in others:
         assert torch.allclose(other @ other.T, torch.eye(len(other), dtype=torch.float64))
-
-
-# Below -5 an approximation takes the place of the derivative; 2 stands in the code as an exponent alone.
-Tail = Fn.of("Tail", "x: save(x); return torch.special.log_ndtr(x)",
-    "g: (x,) = saved; "
-    "ratio = torch.exp(-0.5 * x**2 - torch.special.log_ndtr(x)) / 2.5066282746310002; "
-    "return g * torch.where(x < -5, -x, ratio)")  # fmt: skip
-
-
-def test_a_threshold_is_told_apart_from_others_where_no_input_lies_between() -> None:
-    x = torch.cat([draw(20).detach().clamp(-1.5, 1.5), torch.tensor([-6.2, -5.5], dtype=torch.float64)])
-    assert first(Tail, x.requires_grad_()).params["where"] == "x < -5"
-
-
-# Lets the gradient through where forward cuts it off.
-Floored = Fn.of("Floored", "v, eps: save(v); floored = v.clamp(min=eps); return floored + floored**3 / 3",
-    "g: (v,) = saved; return g * (1 + v**2), None")  # fmt: skip
-
-
-Shrunk = Floored.of("Shrunk", "v, eps: save(v); return torch.where(v.abs() < eps, 0, v + v**3 / 3)")
-# Has no value below zero.
-Positive = Shrunk.of("Positive", "v, eps: return Shrunk.forward(ctx, v, eps) + 0 * v.detach().log()")
-
-
-@pytest.mark.parametrize("fn", [Floored, Positive])
-def test_a_value_and_not_its_absolute_value_is_named_where_all_inputs_are_positive(fn) -> None:
-    v = torch.tensor([0.5, 0.02, 1.2, 0.8, 0.05, 2.0, 0.3, 0.7], dtype=torch.float64, requires_grad=True)
-    assert first(fn, v, 0.1).params["where"] == "v < eps"
 
 
 # Which row is wrong depends on the values: it is no part of the input that could be named.
