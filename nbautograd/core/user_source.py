@@ -197,9 +197,6 @@ def methods_of(cls: type) -> Methods:
 def read_source(cls: type) -> FunctionSource | None:
     """Read a Function class's source; None when there is none to read (``exec``, a compiled file).
 
-    Args:
-        cls: a subclass of ``torch.autograd.Function``, instrumented or not.
-
     Returns:
         What its text tells. Lines count from 1 in the cell or file.
 

@@ -26,8 +26,8 @@ WRONG = [
             ("problem", "core.checking.jacobian.layout"),
             ("jacobian/layout", "core.checking.steps.ladder"),
             ("steps/ladder", "core.checking.block_verdict"),
-            ("block_verdict", "core.checking.diagnosis.masks"),
-            ("diagnosis/masks", "core.checking.probes.usage"),
+            ("block_verdict", "core.checking.diagnosis.predicates"),
+            ("diagnosis/predicates", "core.checking.probes.usage"),
             ("probes/usage", "core.checking.repair.script"),
             ("report_verdict", "core.checking.repair.script"),
         ]

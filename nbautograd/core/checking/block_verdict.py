@@ -140,12 +140,7 @@ class Judged:
 
 
 def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
-    """Compare the two Jacobians of a block.
-
-    Args:
-        tolerance: what counts as equal.
-        seed: of the sample that is refined where many entries differ.
-    """
+    """Compare the two Jacobians of a block."""
     matrices = raw.matrices
     scale = scales(matrices)
     if raw.agreed and tolerance.atol is None and tolerance.rtol is None:

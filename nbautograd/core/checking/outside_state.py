@@ -296,11 +296,7 @@ class _Watched:
 
 
 class SharedTensors:
-    """The tensors that a function reaches, as they are when this is made.
-
-    Args:
-        named: they, with what the user calls them; what is no tensor is passed over.
-    """
+    """The tensors that a function reaches, as they are when this is made."""
 
     def __init__(self, named: Iterable[tuple[str, Any]]) -> None:
         found = {id(one): (name, one) for name, one in named if isinstance(one, Tensor) and _ordinary(one)}
@@ -352,11 +348,6 @@ def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[
     These are the parameters and buffers of modules, and tensors and generators in closures, globals and attributes that
     are named by its code, by that of the modules and Functions it names, and by the methods of its own Function;
     containers of them too, and those among what it is given.
-
-    Args:
-        fn: what is checked.
-        cls: its Function class, where that is known.
-        inputs: by name, what it is given.
     """
     given = [(name, value) for name, value in inputs.items() if not isinstance(value, Tensor)]
     values = [("", fn), ("", getattr(fn, "__self__", None)), *given, *names_outside(fn, cls)]

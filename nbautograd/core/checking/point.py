@@ -248,9 +248,6 @@ class Point:
         """Return the derivative in a direction of this point, in which all elements move; None where it is not clear.
 
         By autograd of the forward where one difference bears it out, else by differences.
-
-        Args:
-            which: number of the input among the differentiable ones.
         """
         if self.outputs is None:
             return None
@@ -269,10 +266,6 @@ class Point:
         """Compare a gradient with the forward in a direction of this point; None where differences tell nothing.
 
         Each point has its own direction: what is wrong anywhere shows at most points.
-
-        Args:
-            which: number of the input among the differentiable ones.
-            gradient: of that input.
         """
         asked = self.derivative(which)
         if asked is None:

@@ -37,11 +37,7 @@ DIMENSIONS = 12  # of all inputs, beyond which no larger sets of dimensions are 
 
 
 class Points:
-    """The points of a problem by kind, each kind made as it is asked for. See ``points``.
-
-    Args:
-        turn: 1 for other values of all that is drawn.
-    """
+    """The points of a problem by kind, each kind made as it is asked for. See ``points``."""
 
     def __init__(self, problem: Problem, turn: int = 0) -> None:
         self.problem, self._turn = problem, turn

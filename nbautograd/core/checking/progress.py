@@ -129,11 +129,7 @@ class Progress:
 
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Let long work in the block that was given nobody to tell ask here: a notebook shows a bar for it.
-
-    Args:
-        watch: opens a block around the work, and gives who is told in it.
-    """
+    """Let long work in the block that was given nobody to tell ask here: a notebook shows a bar for it."""
     _watch.append(watch)
     try:
         yield

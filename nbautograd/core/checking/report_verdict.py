@@ -116,12 +116,7 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
 
 
 def second_order_report(run: GradcheckRun, counts: bool = False) -> GradcheckReport | None:
-    """Return the report on second derivatives; None where they were not looked at, or not to the end of the budget.
-
-    Args:
-        run: right in first order, on which second derivatives rest.
-        counts: True when second derivatives count.
-    """
+    """Return the report on second derivatives; None where they were not looked at, or not to the end of the budget."""
     try:
         found = None
         with collected() as stumbled, own_errors("second order", decides=True):

@@ -18,13 +18,7 @@ _SWITCH = re.compile(r"\b(no_grad|inference_mode)\b")
 
 
 def let_through(reason: str, did: SourceLine, off: SourceLine | None) -> Iterator[TrialEdit]:
-    """Yield the line that cuts a graph without what cuts it there.
-
-    Args:
-        reason: the reason of the cut.
-        did: the line.
-        off: the line that switched gradients off, where that is known.
-    """
+    """Yield the line that cuts a graph without what cuts it there."""
     if reason == "no_grad":
         switch = off or did
         if (block := _as_block(switch)) is not None:
@@ -156,13 +150,7 @@ class _LetThrough(ast.NodeTransformer):
 
 
 def detached(here: SourceLine, name: str, value: Any) -> Iterator[TrialEdit]:
-    """Yield a backward's line with the carried variable detached behind it.
-
-    Args:
-        here: the line of the backward.
-        name: the variable, or the container that holds the tensor.
-        value: what it holds.
-    """
+    """Yield a backward's line with the carried variable detached behind it."""
     several: dict[type, str] = {tuple: "tuple(part.detach() for part in {0})", list: "[part.detach() for part in {0}]"}
     after = several.get(type(value), "{0}.detach()").format(name)
     if (statement := statement_of(here.text)) is not None:

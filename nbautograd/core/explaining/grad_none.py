@@ -19,12 +19,7 @@ from nbautograd.core.torch_private.nodes import leaf_tensor
 
 
 def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
-    """Explain a ``.grad`` that is None.
-
-    Args:
-        program: what is left of the program, or what a run showed.
-        name: what the user calls it.
-    """
+    """Explain a ``.grad`` that is None."""
     name = name or "?"
     if not tensor.requires_grad:
         return without_requires_grad(program, tensor, name)

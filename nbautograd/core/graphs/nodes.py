@@ -148,10 +148,6 @@ def argument_names(node: Node, positions: list[int]) -> dict[int, str]:
 
     The node has one gradient per *tensor* argument, ``needs_input_grad`` one flag per argument; the gradients that go
     somewhere are, in order, those of the arguments whose flag is True.
-
-    Args:
-        node: the Function's node.
-        positions: positions of its gradients that go somewhere, ascending.
     """
     if node.ctx is None or not node.inputs:
         return {}

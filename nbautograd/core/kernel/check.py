@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.diagnosis.masks import slice_of
+from nbautograd.core.checking.diagnosis.predicates import slice_of
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.kernel.golden import Draw, Pair, in_float64, like, run

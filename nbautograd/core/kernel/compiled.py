@@ -124,11 +124,7 @@ class Discarded(Way):
 
 
 class Twice(Way):
-    """One tensor as two arguments.
-
-    Args:
-        pair: positions of the two, the second of which is no input any more.
-    """
+    """One tensor as two arguments."""
 
     name = "twice"
 

@@ -91,10 +91,6 @@ STACKED = "stacked"  # one more dimension in front
 def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None) -> Iterator[Case]:
     """Yield the inputs, the grad_outputs, and with "all" both at once, in other memory layouts.
 
-    Args:
-        reference: whose inputs they are.
-        layouts: by name; None for the usual ones.
-
     Raises:
         CallError: there is no such layout.
     """

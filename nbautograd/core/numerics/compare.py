@@ -54,11 +54,6 @@ def agree_within_rounding(exact: Array, rough: Array, bound: float, floor: float
 def agree_within_error(a: Any, b: Any, error: Any, slack: Any = 0.0) -> Any:
     """Compare numbers that are known up to an error; entries that are not finite do not agree.
 
-    Args:
-        a, b: numbers or arrays.
-        error: the estimated error of their difference.
-        slack: a difference that means nothing in any case.
-
     Returns:
         True or an array of booleans: where the two are at most ``ERROR_BARS`` errors, or the slack, apart.
     """

@@ -19,13 +19,7 @@ from nbautograd.core.values import CtxSnapshot, TensorSummary, Value, tensor_rep
 
 
 class DecodedCalls(Sequence[Call]):
-    """The Calls of some records, each decoded when it is looked at, and kept with its record as the ring has room.
-
-    Args:
-        records: whose calls.
-        among: where their forward and setup_context are to be found.
-        ring: bounds what is kept.
-    """
+    """The Calls of some records, each decoded when it is looked at, and kept with its record as the ring has room."""
 
     def __init__(self, records: Sequence[CallRecord], among: Sequence[CallRecord], ring: CallRing) -> None:
         self.records, self._ring = records, ring
@@ -74,14 +68,7 @@ class DecodedCalls(Sequence[Call]):
 
 
 class LiveLog(CallLog):
-    """The calls of some Functions since some moment.
-
-    Args:
-        ring: where the records are.
-        functions: whose calls; None for everybody's.
-        problems: gives what could not be recorded.
-        first: the first index that counts.
-    """
+    """The calls of some Functions since some moment."""
 
     def __init__(
         self,

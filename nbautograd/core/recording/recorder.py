@@ -86,10 +86,6 @@ class MethodRecorder:
     def begin(self, args: tuple[Any, ...], state: ThreadState) -> CallRecord | None:
         """Take down what a method is given.
 
-        Args:
-            args: as PyTorch passes them, with ctx where the method takes it.
-            state: of this thread.
-
         Returns:
             What ``end`` and ``fail`` want; None when the call is not recorded.
         """

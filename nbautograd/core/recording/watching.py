@@ -207,11 +207,7 @@ class FunctionWatch:
         self._forks = 0
 
     def begin(self, block: Held | None) -> None:
-        """Begin to watch.
-
-        Args:
-            block: refers to what a ``with`` statement holds until its block is over; None where nothing does.
-        """
+        """Begin to watch."""
         self.held = None if block is None or block() is None else block
         self._forks = _forks.count
         _hook.add(self)

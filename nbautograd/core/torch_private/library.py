@@ -105,9 +105,6 @@ def _takes_lists(op: Any) -> bool:
 def as_function(fn: Any) -> Any:
     """Return a Function of the user's own methods for an operation made by ``torch.library.custom_op``.
 
-    Args:
-        fn: what the decorator returned, or the operation in ``torch.ops``.
-
     Returns:
         The Function; anything else, and an operation without a gradient, as it is.
     """

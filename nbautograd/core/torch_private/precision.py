@@ -91,9 +91,6 @@ class InFloat64(ThreadDispatchMode):
 
     So ``x.float()`` inside a reference, or weights of bfloat16 that it holds, leave its results exact to 15 digits.
 
-    Args:
-        numbers: random numbers of another run, to take in place of drawing some.
-
     Example:
         >>> import torch
         >>> from nbautograd.core.torch_private.precision import InFloat64

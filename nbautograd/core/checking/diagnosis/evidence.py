@@ -108,17 +108,9 @@ def _entries(shape: tuple[int, ...], most: int) -> float:
 
 
 def flat(shape: tuple[int, ...], chosen: dict[int, list[int]]) -> list[int]:
-    """Return the row-major positions of the elements that stay."""
+    """Return the row-major positions of the elements that stay; of a size that nothing is known of all do."""
     grid = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
-    return [int(i) for i in thin(grid, chosen).reshape(-1)]
-
-
-def thin(values: Array, chosen: dict[int, list[int]]) -> Array:
-    """Return the elements of an array that stay; a dimension of a size that nothing is known of stays whole."""
-    for axis, size in enumerate(values.shape):
-        if len(chosen.get(size, ())) not in (0, size):
-            values = np.take(values, chosen[size], axis=axis)
-    return values
+    return [int(i) for i in np.ravel(grid[np.ix_(*(chosen.get(size) or range(size) for size in shape))])]
 
 
 def gather(

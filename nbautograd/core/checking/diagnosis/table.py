@@ -12,7 +12,7 @@ import torch
 from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
-from nbautograd.core.checking.diagnosis import masks, patterns, shares
+from nbautograd.core.checking.diagnosis import predicates, shares
 from nbautograd.core.checking.diagnosis.evidence import Evidence, gather
 from nbautograd.core.checking.diagnosis.factors import Clues, clues
 from nbautograd.core.checking.diagnosis.hypothesis import (
@@ -58,19 +58,19 @@ def _row(
 
 # in the order that told causes apart best: code, predicate, sentences, parameters, confirmation
 HYPOTHESES: tuple[Hypothesis, ...] = (
-    _row("wrong_unclassified", masks.sampled, "wrong_unclassified", "", AT_HAND),
-    _row("nonfinite", masks.nonfinite, "nonfinite", "", AT_HAND),
-    _row("none_gradient", masks.none_returned, "none_gradient", "", AT_HAND),
-    _row("output_grad_ignored", patterns.output_ignored),
-    _row("zero_gradient", masks.zero, "zero_gradient", "", AT_HAND),
-    _row("wrong_unclassified", masks.no_right_one, "wrong_unclassified", "", AT_HAND),
-    _row("kink", masks.kink, "kink_wrong"),
-    _row("constant_factor", patterns.constant, "constant_factor sign", "ratio"),
-    _row("missing_entries", masks.missing),
-    _row("extra_entries", masks.extra, "extra_entries extra_entries_wide"),
+    _row("wrong_unclassified", predicates.sampled, "wrong_unclassified", "", AT_HAND),
+    _row("nonfinite", predicates.nonfinite, "nonfinite", "", AT_HAND),
+    _row("none_gradient", predicates.none_returned, "none_gradient", "", AT_HAND),
+    _row("output_grad_ignored", predicates.output_ignored),
+    _row("zero_gradient", predicates.zero, "zero_gradient", "", AT_HAND),
+    _row("wrong_unclassified", predicates.no_right_one, "wrong_unclassified", "", AT_HAND),
+    _row("kink", predicates.kink, "kink_wrong"),
+    _row("constant_factor", predicates.constant, "constant_factor sign", "ratio"),
+    _row("missing_entries", predicates.missing),
+    _row("extra_entries", predicates.extra, "extra_entries extra_entries_wide"),
     _row("wrong_derivative", shares.plausible, "share_missing", "", shares.AUTOGRAD_OF_FORWARD),
-    _row("wrong_derivative", masks.derivative, "wrong_derivative wrong_derivative_part", "", SAME_PART),
-    _row("wrong_unclassified", masks.unclassified, "wrong_unclassified wrong_unclassified_part", "", SAME_PART),
+    _row("wrong_derivative", predicates.derivative, "wrong_derivative wrong_derivative_part", "", SAME_PART),
+    _row("wrong_unclassified", predicates.unclassified, "wrong_unclassified wrong_unclassified_part", "", SAME_PART),
 )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def entries(
             for row in plain:
                 with any_errors(f"hypothesis {row.code}"):
                     cause = cause or row.predicate(e)
-            found[i] = _finding(problem, e, cause or masks.UNCLASSIFIED, None, False)
+            found[i] = _finding(problem, e, cause or predicates.UNCLASSIFIED, None, False)
     return tuple(found.values()), clues([*known.values()], problem, outputs)
 
 

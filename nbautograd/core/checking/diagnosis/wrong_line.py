@@ -73,11 +73,7 @@ class TracedResult(NamedTuple):
 
 
 class Steps(Trace):
-    """Keeps the results of a method's calls of torch, of which one may be replaced.
-
-    Args:
-        replaced: what stands in the place of results, made of them.
-    """
+    """Keeps the results of a method's calls of torch, of which one may be replaced."""
 
     most = 300  # results of a method: each of backward is compared with each of forward, a second in all
 

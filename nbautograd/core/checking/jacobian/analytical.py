@@ -36,11 +36,6 @@ BATCH_ELEMENTS = 2_000_000  # elements that one batch of cotangents and gradient
 class Rows:
     """The vjp of one output with respect to several leaves, asked for many cotangents.
 
-    Args:
-        output: the output tensor, with its graph.
-        leaves: the inputs to differentiate with respect to.
-        progress: told of every cotangent that was answered.
-
     Attributes:
         batched: False once backward turned out not to work for many cotangents at once.
         error: what a plain backward raised, or None.

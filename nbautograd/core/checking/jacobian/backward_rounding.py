@@ -27,11 +27,6 @@ def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -
 
     Returns:
         True where the error is nothing else, None where it may be something else as large, False where it is more.
-
-    Args:
-        assembly: the check, the block taken.
-        ij: numbers of output and input among the differentiable ones.
-        matrices: the block's, with what is wrong.
     """
     assert matrices.wrong is not None
     off = np.where(matrices.wrong, np.abs(matrices.analytical - matrices.numerical), 0.0)

@@ -104,11 +104,7 @@ class Stage:
         return was is gradient or (was is not None and gradient is not None and torch.equal(was, gradient))
 
     def outside(self, right: Iterable[int]) -> bool:
-        """Return True for a far point at which what is right at the inputs given is wrong: it tells nothing of a fix.
-
-        Args:
-            right: numbers of the inputs whose gradients are right at the inputs given.
-        """
+        """Return True for a far point where what is right at the inputs given is wrong: it tells nothing of a fix."""
         if not self.kind.far or self.original is None:
             return False
         if self._outside is None:

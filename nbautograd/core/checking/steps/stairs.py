@@ -100,12 +100,7 @@ class Stairs:
         self._step: float = max(float(forward.eps ** (1 / 3)) * 1e-2, SPACINGS * forward.eps)
 
     def flat(self, i: int, j: int) -> bool:
-        """Return True where an output changes by jumps alone when this input moves, and does change.
-
-        Args:
-            i: number of the output among those of ``forward``.
-            j: number of the input among the differentiable ones.
-        """
+        """Return True where an output changes by jumps alone when this input moves, and does change."""
         if j not in self._flat:
             raised = self.forward.raised  # what it does not take further off says nothing of the point itself
             with np.errstate(all="ignore"):
