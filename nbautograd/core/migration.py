@@ -134,7 +134,6 @@ def _extra(methods: dict[str, ast.FunctionDef]) -> list[tuple[str, str | None]]:
 
 
 def _in_front(methods: dict[str, ast.FunctionDef]) -> bool:
-    """Return True where forward has ``*args``, after which nothing can come."""
     return methods["forward"].args.vararg is not None
 
 
@@ -187,7 +186,6 @@ def _self_to_ctx(method: ast.FunctionDef, name: str, others: list[str]) -> Itera
 
 
 def _attributes(method: ast.FunctionDef) -> Iterator[ast.Attribute]:
-    """Yield attributes of the method's own ``self``."""
     first = [*method.args.posonlyargs, *method.args.args][0].arg
     for node in ast.walk(method):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == first:

@@ -33,7 +33,6 @@ def _address(tensor: Tensor) -> int:
 
 
 def _tensors(node: Any) -> Iterator[Tensor]:
-    """Yield what a node saved, and what lies on the ctx of a Function."""
     for name in raw_slot_names(type(node)):
         slots = ask(functools.partial(getattr, node, f"_raw_saved_{name}"), ())
         for slot in slots if isinstance(slots, (tuple, list)) else (slots,):

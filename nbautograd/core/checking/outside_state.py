@@ -221,7 +221,6 @@ def _is_ctx(loaded: dis.Instruction) -> bool:
 
 @functools.lru_cache(1024)
 def _names(code: CodeType) -> tuple[str, ...]:
-    """Return the names that a function reads or writes outside itself, or as attributes, in alphabetical order."""
     return tuple(sorted({name for one in codes_in(code) for name in one.co_names}))
 
 

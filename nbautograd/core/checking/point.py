@@ -216,7 +216,6 @@ class Point:
         base._versions = base._reached()
 
     def _reached(self) -> list[tuple[Tensor, int]]:
-        """Return the tensors that a backward may reach, each with its version."""
         assert self.outputs is not None
         items = (*self.outputs, *self.outputs.inputs, *(t for _, t in tensors_on_ctx(self.problem, self.node)))
         return [(t, t._version) for t in items if isinstance(t, Tensor) and not t.is_inference()]

@@ -100,7 +100,6 @@ def _working(made: Iterable[Point | None]) -> Iterator[Point]:
 
 
 def _together(stream: Points, source: PointSource) -> Iterator[Point]:
-    """Yield points of other sizes, all dimensions of one size moved alike, where the forward takes them."""
     return _working(_of_other_size(source, group, (1, -1)) for group in alike(source.problem))
 
 
@@ -157,7 +156,6 @@ def _torn(problem: Problem, group: tuple[Slot, ...], left: list[Slot]) -> bool:
 
 
 def _ones(stream: Points, source: PointSource) -> Iterator[Point]:
-    """Yield points with as few dimensions as the forward allows set to one."""
     some = itertools.islice(stream.groups, SINGLES)
     return _working(source.point(resized(source.problem, group, 0, source.seed)) for group, _ in some)
 

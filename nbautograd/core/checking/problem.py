@@ -371,7 +371,6 @@ _sources: weakref.WeakKeyDictionary[type, FunctionSource | None] = weakref.WeakK
 
 
 def _source(cls: type) -> FunctionSource | None:
-    """Return the class's source, parsed once; a cell that is run again makes a new class."""
     if cls not in _sources:
         _sources[cls] = read_source(cls)
     return _sources[cls]

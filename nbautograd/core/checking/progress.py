@@ -99,7 +99,6 @@ class Progress:
         self._tell(steps, self.total, str(self._what))
 
     def _measure(self) -> None:
-        """Add the time since the last call to that of the kind in work."""
         now = self._now()
         self._seconds[self._kind] += now - self._last
         self._last = now

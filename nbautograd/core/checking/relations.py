@@ -377,7 +377,6 @@ def batched(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
 
 @hands_over
 def _functional(problem: Problem, given: tuple[Any, ...], tangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Return the tangents of the floating outputs, by torch.func."""
 
     def fn(*moved: Tensor) -> tuple[Tensor, ...]:
         by_position = dict(zip(problem.differentiable, moved, strict=True))
@@ -445,7 +444,6 @@ def _pushed(problem: Problem, tangents: Sequence[Tensor]) -> tuple[Tensor | None
 
 
 def _dense(tangents: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tangents of the floating outputs, zeros where none came."""
     pairs = [(t, y) for t, y in zip(tangents, outputs, strict=True) if y.is_floating_point() or y.is_complex()]
     return [torch.zeros_like(y.detach()) if t is None else t for t, y in pairs]
 

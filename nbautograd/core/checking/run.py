@@ -210,7 +210,6 @@ class GradcheckRun:
         )  # fmt: skip
 
     def _described(self, ij: tuple[int, int], where: tuple[int, int], matrices: Matrices, **verdict: Any) -> Block:
-        """Return a block, with what its verdict says of it."""
         assert self.assembly is not None
         assert self.outputs is not None
         shapes = self.assembly.forward.shapes[ij[0]], self.assembly.forward.points[ij[1]].shape

@@ -212,7 +212,6 @@ def _report(
 
 
 def _left_out(problem: Problem, start: float, why: str, size: int) -> GradcheckReport:
-    """Return a report that says why second derivatives were not looked at."""
     return _report(problem, (), start, None, Phrase(why, function=problem.name, elements=f"{size:,}"))
 
 

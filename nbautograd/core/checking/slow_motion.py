@@ -325,7 +325,6 @@ class _Motion:
         return now[0][0] < last[0][0] or (again and any(first <= line <= end for first, end in self._loops))
 
     def _right(self) -> RightRun | None:
-        """Return a run whose gradients are right at these inputs; None where none is known."""
         checked = [(i, b.verdict) for (o, i), b in self.report.blocks.items() if o == self.output]
         wrong = [i for i, verdict in checked if verdict not in RIGHT]
         if checked and not wrong and self.own.gradients is not None:

@@ -163,7 +163,6 @@ def _layout(record: CallRecord) -> Iterator[Finding]:
 
 
 def _saved_changed(record: CallRecord, saver: CallRecord) -> Iterator[Finding]:
-    """Yield findings on saved tensors that are not what they were when forward ended."""
     if saver.ctx is None or record.saved_after is None or len(record.saved_after) != len(saver.ctx.saved):
         return
     places, (inputs, outputs) = tensor_places(saver), forward_names(saver)
@@ -181,7 +180,6 @@ def _differs(before: TensorSnapshot, after: TensorSnapshot) -> bool:
 
 
 def _state_changed(record: CallRecord, forward: CallRecord, set_up: CallRecord | None) -> Iterator[Finding]:
-    """Yield findings on attributes of the class that another call set between this forward and its backward."""
     before = (set_up.class_state if set_up is not None else None) or forward.class_state
     for name, mark in (record.class_state or {}).items():
         if before is not None and name in before and before[name] != mark:
@@ -262,7 +260,6 @@ def sums_to(got: Sequence[int], expected: Sequence[int]) -> bool:
 
 
 def _not_finite(record: CallRecord) -> Iterator[Finding]:
-    """Yield findings on NaN or inf that came out of finite gradients."""
     if not all(map(_finite, record.inputs)):
         return
     labels = output_names(record)

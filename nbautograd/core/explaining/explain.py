@@ -74,7 +74,6 @@ def _cause(kind: str, program: Program) -> ErrorCause | None:
 
 
 def _only_kind(kind: str, program: Program) -> ErrorCause:
-    """Return what is known where the evidence is gone: the kind of error, and what it means."""
     if kind == "not_finite" and (node := NODE.search(str(program.error))) is not None:
         return ErrorCause(kind, (finding("not_finite.known_node", None, node=node[1]),), params={"node": node[1]})
     if kind == "in_place" and not SHOWS_SAVED:

@@ -149,7 +149,6 @@ def _newer(program: Program, name: str, old: set[Any]) -> str:
 
 
 def _end_of_graph(program: Program, name: str) -> Iterator[TrialEdit]:
-    """Yield the backward with what is carried on detached behind it."""
     path = name.partition("[")[0]
     first, *attributes = path.split(".")
     value = program.variables.get(first)
@@ -178,7 +177,6 @@ def is_freed(node: Any) -> bool:
 
 
 def _retain(did: SourceLine) -> Iterator[TrialEdit]:
-    """Yield the first backward with ``retain_graph=True``."""
     statement = statement_of(did.text) or ast.Pass()
     for call in [part for part in ast.walk(statement) if isinstance(part, ast.Call)]:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

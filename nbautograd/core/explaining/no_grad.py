@@ -70,7 +70,6 @@ def unused(program: Program) -> ErrorCause | None:
 
 
 def _left(cuts: Iterable[Cut]) -> list[Finding]:
-    """Return what to say of the last lines at which values left torch."""
     places = [cut.spot.place() for cut in cuts if cut.spot is not None]
     last = [*{(place.file, place.line): place for place in places}.values()][:MOST_LEFT]
     return [finding("no_grad.left", place, line=place.line, text=place.text) for place in reversed(last)]
@@ -173,7 +172,6 @@ def _no_leaf_requires_grad(program: Program, root: torch.Tensor, name: str) -> E
 
 
 def _frozen(program: Program, frozen: list[tuple[torch.Tensor, SourceLine | None]], root: str) -> ErrorCause:
-    """Explain a result of parameters none of which asks for a gradient, and which lines switched that off."""
     # first those whose line is known, so that the line is that of the first name
     named = [(program.name_of(tensor), place) for tensor, place in sorted(frozen, key=lambda one: one[1] is None)]
     names = [name for name, _ in named if name]

@@ -318,7 +318,6 @@ def of_value(program: Program, root: torch.Tensor) -> ErrorCause:
 
 
 def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
-    """Name the earliest node whose saved values show a trap of forward, without a watched run."""
     node = earliest_trap(program.nodes())
     rule = trap(node, forward=True) if node is not None else ""
     shown = {"root": name, "what": what, "op": node_name(node) if node is not None else ""}

@@ -386,7 +386,6 @@ class Watch(TorchFunctionMode):
         return None if last is None or last.on else last.spot
 
     def _frozen(self, given: list[torch.Tensor]) -> tuple[Any, ...]:
-        """Return the parameters without a gradient that some tensors are, or were computed from."""
         own = [t for t in given if isinstance(t, nn.Parameter) and not t.requires_grad]
         several: dict[int, Any] = {id(t): (weakref.ref(t), self.switched_off(t)) for t in own}
         for made in [made for t in given if (made := self.events.last(Made, t)) is not None]:

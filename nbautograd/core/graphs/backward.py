@@ -88,7 +88,6 @@ def _attach(walk: Walk, flow: BackwardFlow) -> list[Any]:
 
 
 def _arrived(i: int, flow: BackwardFlow) -> Callable[[Gradients], None]:
-    """Return a hook that sees the sum that arrives at a node."""
 
     def hook(grad_outputs: Gradients) -> None:
         flow.ran.append(i)
@@ -101,7 +100,6 @@ def _arrived(i: int, flow: BackwardFlow) -> Callable[[Gradients], None]:
 
 
 def _left(i: int, walk: Walk, flow: BackwardFlow) -> Callable[[Gradients, Gradients], None]:
-    """Return a hook that sees what a node sends to each of the next."""
 
     def hook(grad_inputs: Gradients, grad_outputs: Gradients) -> None:
         if i in flow.made:
@@ -134,7 +132,6 @@ def _stopped(walk: Walk, flow: BackwardFlow, error: Exception) -> Phrase:
 
 
 def _first_bad(walk: Walk, flow: BackwardFlow) -> tuple[int, str] | None:
-    """Return the first node, as the engine ran, that made a NaN or an Inf out of finite gradients."""
     for i in flow.ran:
         if any(summary is not None and (summary.nan or summary.inf) for summary in flow.nodes.get(i, ())):
             continue

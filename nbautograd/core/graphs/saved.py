@@ -223,7 +223,6 @@ def _versions(node: Any, name: str, slot: Any, tensor: torch.Tensor) -> tuple[in
 
 
 def _refusal(unpack: Callable[[], Any]) -> str:
-    """Return the error that torch raises when a saved tensor is unpacked; empty when there is none."""
     try:
         unpack()
     except (AttributeError, RuntimeError) as error:
@@ -232,7 +231,6 @@ def _refusal(unpack: Callable[[], Any]) -> str:
 
 
 def _unpacked(node: Any, name: str) -> Any:
-    """Return a saved output, which only the node itself can unpack."""
     if function_of(node) is None:
         return getattr(node, f"_saved_{name.partition('[')[0]}")
     slots = raw_slots(node, "tensors") or []

@@ -285,7 +285,6 @@ def _measured(way: Way, seed: int) -> list[Measured]:
 
 
 def _judged(way: Way, measured: Sequence[Measured], regions: dict[int, list[Region]] | None = None) -> Trial:
-    """Compare what is compiled at draws whose golden values and yardstick are known."""
     return Trial(way, regions=regions).of(replace(one, candidate=way.compute(one.draw)) for one in measured)
 
 

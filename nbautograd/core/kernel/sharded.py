@@ -103,7 +103,6 @@ class Related:
         return Sharded(Outcome(first, wrong, findings, {}, DRAWS, tuple(later.tracks)), findings)
 
     def _gathered(self, ways: Sequence[Way]) -> list[Measured]:
-        """Return what each way makes of the ranks' values of a quantity, beside the values of one process."""
         return [
             replace(one, candidate=Values(tuple(way(k, at) for k, way in enumerate(ways)), self.outputs))
             for at, one in enumerate(self.measured)
@@ -156,7 +155,6 @@ class Related:
         return torch.stack(pieces).sum(0) if pieces else None
 
     def _only_local(self, k: int, dim: int) -> bool:
-        """Return True where each rank has zeros outside of its own piece along a dimension."""
         pieces = self.pieces(k, 0)
         if any(one is None or one.shape[dim] % self.world for one in pieces):
             return False

@@ -188,7 +188,6 @@ def with_size(inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int
 
 
 def _cut(pieces: Tensor, before: int, size: int) -> Tensor:
-    """Return starts or lengths of the pieces of a dimension that has another size."""
     lengths = int(pieces[-1]) != before
     ends = pieces.cumsum(0) if lengths else pieces
     ends = (ends.double() * size / before).round().to(pieces.dtype)
@@ -329,7 +328,6 @@ def raising(error: Exception) -> Finding:
 def _certain(
     findings: tuple[Finding, ...], tracks: Sequence[Track], case: Case
 ) -> tuple[tuple[Finding, ...], Phrase | str]:
-    """Return what is a mistake for certain at a case, and why the rest is none."""
     undefined = [t.quantity.name for t in tracks if t.undefined and t.quantity.kind == "output"]
     if undefined:  # nobody knows the gradient of what is NaN
         certain = tuple(finding for finding in findings if finding.code != "compare_nonfinite")

@@ -363,7 +363,6 @@ def _masked(
 
 
 def _stacked(draws: Sequence[Taken]) -> Taken:
-    """Return the values of several draws as those of one, with the draws as first dimension."""
     golden, yardstick, candidate = (
         torch.stack([getattr(one, name) for one in draws]) for name in ("golden", "yardstick", "candidate")
     )

@@ -385,7 +385,6 @@ def _array(item: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _dense(shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, ...]:
-    """Return strides that take no more room than there are elements, in the order of the tensor's own."""
     order = sorted(range(len(shape)), key=lambda d: (stride[d], shape[d] == 1))
     strides, span = [0] * len(shape), 1
     for d in order:

@@ -101,7 +101,6 @@ class LiveLog(CallLog):
         return numbers is None or function.number in numbers
 
     def _gone(self) -> int:
-        """Count the calls of the log's Functions that the ring has let go, ever."""
         ring: CallRing = self.__dict__["_ring"]
         ring.settle()
         return sum(count for function, count in list(ring.gone.items()) if self._is_ours(function))

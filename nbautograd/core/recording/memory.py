@@ -240,7 +240,6 @@ def copied_from_device(tensor: torch.Tensor, sample: bool) -> Copied:
 
 
 def _sampled(tensor: torch.Tensor) -> torch.Tensor:
-    """Gather elements evenly spread over a large tensor, in row-major order."""
     at = torch.arange(_SAMPLE, device=tensor.device) * ((tensor.numel() - 1) // (_SAMPLE - 1))
     offset = torch.zeros_like(at)
     for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):

@@ -138,7 +138,6 @@ def _sizes(e: Evidence, problem: Problem, outputs: Outputs) -> Iterator[tuple[st
 
 
 def _scalars(problem: Problem, outputs: Outputs) -> dict[str, float]:
-    """Return numbers that a constant may be: arguments that are no tensors, numbers and scalar tensors on ctx."""
     node = own_node(problem, outputs)
     on_ctx = {f"ctx.{name}": value for name, value in vars(node).items()} if node is not None else {}
     found = {

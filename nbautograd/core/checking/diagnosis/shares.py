@@ -129,7 +129,6 @@ class _Cut(Steps):
 
 
 def _inside(place: Point, code: CodeType) -> dict[Part, ast.expr]:
-    """Return results of forward's calls, and its variables where calls take them, outermost first, by their part."""
     run = _Cut(code)
     run.run(place)
     results = [key for key, step in run.found.items() if step.tensor.requires_grad]

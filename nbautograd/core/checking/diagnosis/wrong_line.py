@@ -395,7 +395,6 @@ class LineSearch:
         yield from itertools.islice(stream.of("near"), 1, 2)
 
     def _places(self, stream: Iterable[Point], most: int) -> list[_Place]:
-        """Return the first of these points at which the gradient is wrong, and its right value known."""
         code = self.code
         if code is None:
             return []

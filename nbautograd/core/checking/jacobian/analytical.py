@@ -132,7 +132,6 @@ def rows_of_forward(problem: Problem, outputs: Outputs, wanted: Sequence[int]) -
 
 
 def _same_output(own: Any, applied: Tensor) -> bool:
-    """Compare an output of the bare forward with that of ``apply``."""
     if not isinstance(own, Tensor) or real_shape(own) != real_shape(applied):
         return False
     return agree_within_rounding(as_array(to_real(applied)), as_array(to_real(own)), SAME_VALUES, floor=0.0)

@@ -370,7 +370,6 @@ class Assembly:
 
 
 def _with_the_same_cotangents(layouts: dict[int, BlockLayout]) -> Iterable[list[int]]:
-    """Yield inputs whose blocks can be asked with the same cotangents."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for j, layout in layouts.items():
         groups.setdefault(tuple(a for a, _ in layout.pairs), []).append(j)

@@ -82,7 +82,6 @@ def state(problem: Problem) -> Iterator[Finding]:
 
 
 def _items(node: Any) -> dict[str, list[int]]:
-    """Return what tells whether the same items still lie in each container on ctx, in the same order."""
     kept = {} if node is None else {name: held for name, held in vars(node).items() if isinstance(held, CONTAINERS)}
     return {n: [id(i) for i in (*c, *(c.values() if isinstance(c, dict) else ()))] for n, c in kept.items()}
 

@@ -65,7 +65,6 @@ def _scaled(v: Sequence[Tensor | None], c: float) -> list[Tensor | None]:
 
 
 def _dense(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -> list[Tensor]:
-    """Return the gradients for these cotangents, zeros where none came."""
     leaves = (problem.inputs[i].detach() for i in problem.differentiable)
     return [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, pull(problem, outputs, v), strict=True)]
 

@@ -59,7 +59,6 @@ def forward_record(problem: Problem) -> CallRecord | None:
 
 @hands_over
 def _run(cls: Any, ctx: StubContext, given: tuple[Any, ...]) -> Sequence[Any]:
-    """Run forward as ``apply`` does, with grad mode off."""
     with torch.no_grad():
         if separate_context(cls):
             result = cls.forward(*given)

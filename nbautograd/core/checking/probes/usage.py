@@ -85,7 +85,6 @@ def inputs_outside(problem: Problem) -> Iterator[Finding]:
 
 
 def _served(at: Point, leaf: Tensor) -> bool:
-    """Return True if backward fills in the gradient of this leaf."""
     before, leaf.grad = leaf.grad, None
     try:
         at.pull()

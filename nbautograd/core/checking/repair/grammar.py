@@ -124,7 +124,6 @@ def _any(c: Context, node: ast.expr) -> bool:
 
 
 def _valued(c: Context, node: ast.expr) -> bool:
-    """Return True if something may be done to the value of an expression."""
     odd = isinstance(node, (ast.Tuple, ast.List, ast.Compare, ast.Constant))
     signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
     inert = isinstance(node, ast.Name) and node.id in MODULES

@@ -402,7 +402,6 @@ def _in_double(problem: Problem) -> Problem:
 
 
 def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
-    """Return True if the user's own gradient is wrong, or backward raises, at one of the first few points."""
     for at in itertools.islice(stages, SEEN_WRONG):
         again = at.gradients(at.own)  # it ran before: some are wrong the second time
         if isinstance(again, str) or at.original is None or at.point.is_right(which, again[which]) is False:
@@ -411,7 +410,6 @@ def _wrong_somewhere(stages: Iterable[Stage], which: int) -> bool:
 
 
 def _spoilt(at: Stage, which: int, gradient: Tensor | None) -> bool:
-    """Return True if a gradient that was right is another one now, and wrong."""
     if at.original is None:
         return at.point.is_right(which, gradient) is False
     was = at.original[which]
