@@ -44,23 +44,6 @@ def test_the_expression_is_named(fn, inputs, expression: str) -> None:
     assert f"`{found.params['expression']}` in line {found.params['at']}" in found.message
 
 
-def test_the_share_may_be_scaled() -> None:
-    report = nbautograd.gradcheck(Mixed, (draw(4), draw(4, seed=1)), order=1)
-    found = next(f for f in report.findings if f.where == (0, 1))
-    assert (found.message_id, found.params["ratio"]) == ("causes.share_scaled", "0.5")
-
-
-# Forgets that the mean of the squares is divided by their number.
-Normed = Fn.of("Normed", "x: r = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6); save(x, r); return x * r",
-    "g: x, r = saved; return g * r - x * r**3 * (g * x).sum(-1, keepdim=True)")  # fmt: skip
-
-
-def test_a_factor_that_depends_on_a_size_is_said_to() -> None:
-    found = first(Normed, draw(2, 4))
-    assert (found.message_id, found.params["ratio"]) == ("causes.share_scaled", "4")
-    assert "another multiple at other sizes" in found.message
-
-
 # No expression of forward that is constant has this gradient.
 Unrelated = Fn.of("Unrelated", "x: save(x); return x.sin() * x.exp()",
     "g: (x,) = saved; return g * (x.cos() * x.exp() + x.atan())")  # fmt: skip

@@ -24,14 +24,11 @@ from nbautograd.core.checking.point import Gradients, Point
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
-from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import hands_over, users_errors
 
 EXPRESSIONS = 80  # of forward that are tried: a forward and a backward each
-SIZES = 3  # at which the share is looked at besides those of the inputs
-SENTENCES = ("share_missing", "share_sign", "share_scaled")  # the likeliest first
-FREE = "share_scaled"  # of which k is whatever number fits
+SIZES = 3  # other than those of the inputs, at which the share has to lack as well
 MODULES = ("torch", "F", "torch.nn.functional", "torch.special", "torch.linalg")
 
 
@@ -57,42 +54,12 @@ def share(case: WrongBlock) -> dict[str, str] | None:
     places = [at for at in (p.through(block.output) for p in _asked(problem) if p.works) if at.wrong(which)]
     inside = _inside(places[0], code) if len(places) > 2 else {}
     for part, node in itertools.islice(inside.items(), EXPRESSIONS):
-        factors = list(_factors(places, which, code, part))
-        same = {k for k, place in zip(factors, places, strict=False) if place.shapes == places[0].shapes}
-        if len(factors) == len(places) and _alike(same):
-            k = factors[0]
-            message = "share_missing" if _is(k, -1) else "share_sign" if _is(k, -2) else "share_scaled"
-            others = not _alike(factors)
-            if others:
-                message = FREE
-            if message == FREE:
-                numbers = len({tuple(p.shapes) for p in places}) if others else 1
-                if not _overdetermined(places, which, numbers):
-                    continue  # some number fits anything
-                fitting.append(k)
+        if all(_lacks(place, which, code, part) for place in places):
             text = ast.unparse(node)
             again = sum(ast.unparse(n) == text and n.lineno == node.lineno for n in inside.values()) > 1
             line = f"{node.lineno}:{node.col_offset + 1}" if again else str(node.lineno)
-            named: dict[str, Any] = {"expression": rules.short(text), "at": line, "ratio": f"{1 + k:.6g}"}
-            named["others"] = Phrase("causes.at_other_sizes") if others else ""
-            found.setdefault(message, named)
-            if message == "share_missing":
-                break
-    told = [m for m in SENTENCES if m in found and (m != FREE or _alike(fitting))]  # of two shares neither is named
-    return (told[0], found[told[0]]) if told else None
-
-
-def _overdetermined(places: Sequence[Point], which: int, numbers: int) -> bool:
-    """Return True if these numbers hold at other values and at another size, in more entries than they are."""
-    alike = [place.shapes == places[0].shapes for place in places]
-    entries = sum(
-        int((right != 0).sum()) for right in (_of(place.right, which) for place in places) if right is not None
-    )
-    return alike.count(True) > 1 and not all(alike) and entries - numbers >= SPARE
-
-
-def _is(k: float, whole: int) -> bool:
-    return abs(k - whole) <= STEADY
+            return {"expression": rules.short(text), "at": line}
+    return None
 
 
 Part = tuple[int, int]  # of forward: where in its code, and which argument of the call there; -1 for its result
