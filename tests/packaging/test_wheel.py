@@ -26,7 +26,7 @@ def expected_in_wheel():
     data = f"nbautograd-{nbautograd.__version__}.data/data/share/jupyter/labextensions/nbautograd"
     files |= {f"{data}/{p.relative_to(extension)}" for p in extension.rglob("*.js*")}
     files |= {f"nbautograd/command/{name}" for name in ("schema.json", "skill.md")}
-    return files | {"nbautograd/py.typed", "nbautograd/messages/findings.toml"}
+    return files | {"nbautograd/py.typed", *(f"nbautograd/messages/{name}.toml" for name in ("findings", "glossary"))}
 
 
 def test_wheel_has_exactly_what_it_should(built):
