@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core import stumbles
+from nbautograd.core import formats, stumbles
 from nbautograd.core.checking.block import GradcheckReport, Verdict
 from nbautograd.core.checking.budget import NOT_INTERRUPTED, Budget, OutOfBudgetError, budgeted
 from nbautograd.core.checking.gradcheck import gradcheck
@@ -69,8 +69,8 @@ from nbautograd.inspection.compared_compiled import told
 from nbautograd.inspection.comparison import FUNC_GRAD
 from nbautograd.inspection.evidence import (
     delivered_elsewhere,
-    left_by_jumps,
     made_up_inputs,
+    off_by_a_step,
     second_witness,
     wrong_for_asymmetric_changes_alone,
 )
@@ -438,9 +438,9 @@ class Checks:
         tied = wrong_for_asymmetric_changes_alone(target, inputs)
         if tied:
             return "cannot tell", Phrase("audit.symmetric", input=tied)
-        jumping = left_by_jumps(target, inputs)
-        if jumping:
-            return "cannot tell", Phrase("checking.because_jumps", input=jumping)
+        stopped, off = off_by_a_step(target, inputs)
+        if stopped:
+            return "cannot tell", Phrase("checking.because_approximate", input=stopped, size=formats.error(off))
         missing, counted = delivered_elsewhere(target, inputs)
         if missing:
             return ("right", Phrase("audit.counted", input=missing)) if counted else (

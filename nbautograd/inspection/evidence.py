@@ -7,7 +7,6 @@ ask for no more than a tolerance, or find a part of the gradient elsewhere (in `
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from torch import Tensor
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
-from nbautograd.core.checking.in_the_large import jumps_explain
+from nbautograd.core.checking.last_step import climbs_in_stairs, left_by_iterations
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.recording.argument_copies import NotKept, tensors_inside
@@ -152,16 +151,24 @@ def _nearly_symmetric(gradient: Tensor | None) -> bool:
     return torch.allclose(gradient, gradient.mH, rtol=near, atol=near * float(gradient.abs().max()))
 
 
-def left_by_jumps(target: Any, inputs: tuple[Any, ...]) -> str:
-    """Return the name of an input whose gradient differs where jumps of forward explain all that does; else empty."""
+def off_by_a_step(target: Any, inputs: tuple[Any, ...]) -> tuple[str, float]:
+    """Return an input whose gradient is off, and by how much, where iterations explain all that are; or ""."""
     problem = Problem(target, inputs)
     with problem.session():
         outputs = problem.call()
-        differing = {problem.differentiable[one.which] for one in compared(problem, outputs) if not one.agrees}
-        pairs = itertools.product(problem.differentiable_outputs(outputs), differing)
-        if not all(jumps_explain(problem, outputs, where) for where in pairs):
-            return ""
-        return problem.input_names[min(differing)] if differing else ""
+        left, off = left_by_iterations(problem, outputs), dict[int, float]()
+        for one in compared(problem, outputs):
+            position = problem.differentiable[one.which]
+            if not one.agrees:
+                off[position] = max(off.get(position, 0.0), one.apart)
+        for position, size in off.items():
+            pairs = ((o, position) for o in problem.differentiable_outputs(outputs))
+            if size > left[position] and not all(climbs_in_stairs(problem, outputs, where) for where in pairs):
+                return "", 0.0
+        if not off:
+            return "", 0.0
+        position = max(off, key=lambda k: off[k])
+        return problem.input_names[position], off[position]
 
 
 def delivered_elsewhere(target: Any, inputs: tuple[Any, ...]) -> tuple[str, bool]:

@@ -158,10 +158,10 @@ Logarithm = Fn.of(
 @pytest.mark.parametrize(
     ("function", "argument", "verdict", "why"),
     [
-        (FixedPoint, 1e-3, "cannot tell", "checking.because_jumps"),
-        (FixedPointWithOptions, {"rtol": 1e-3}, "cannot tell", "checking.because_jumps"),
-        (FixedPointTo, 1e-3, "cannot tell", "checking.because_jumps"),
-        (FixedPoint, 1e-6, "cannot tell", "checking.because_approximate"),
+        (FixedPoint, 1e-3, "cannot tell", "checking.because_approximate"),
+        (FixedPointWithOptions, {"rtol": 1e-3}, "cannot tell", "checking.because_approximate"),
+        (FixedPointTo, 1e-3, "cannot tell", "checking.because_approximate"),
+        (FixedPoint, 1e-6, "right", "checking.exact_to"),
         (FixedPoint, 1e-14, "right", ""),
         (FixedPointOff, 1e-3, "wrong", ""),
         (FixedPointOff, 1e-6, "wrong", ""),
@@ -176,7 +176,8 @@ def test_a_difference_that_a_tighter_tolerance_takes_away_is_no_wrong_gradient(f
 
 
 @pytest.mark.parametrize(
-    ("function", "verdict", "why"), [(Bisected, "cannot tell", "checking.because_jumps"), (BisectedOff, "wrong", "")]
+    ("function", "verdict", "why"),
+    [(Bisected, "cannot tell", "checking.because_approximate"), (BisectedOff, "wrong", "")],
 )
 def test_steps_of_a_solver_that_no_direction_shows_clearly_are_no_wrong_gradient(function, verdict, why):
     torch.manual_seed(1)

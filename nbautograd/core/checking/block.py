@@ -165,7 +165,7 @@ class Block(JacobianBlock):
         reason: for verdicts other than match and mismatch why, one of ``"kink"``, ``"jump"``, ``"staircase"``,
             ``"scale of stairs"``, ``"handed on"`` (meant, in an audit), ``"float32"``,
             ``"noise"``, ``"backward noise"``, ``"domain edge"``, ``"no entries"``,
-            ``"interrupted"``, ``"jumps"``, ``"approximate"`` (of a match as well: right to ``deviation``),
+            ``"interrupted"``, ``"approximate"`` (of a match as well: right to ``deviation``),
             ``"low precision"`` (of a match that few digits show); else empty.
         wrong: how many entries differ by more than their error bars.
         worst: the entry that differs most, also when all agree; None for an empty block.

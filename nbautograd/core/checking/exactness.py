@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import Any
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.block import Block, BlockVerdict
-from nbautograd.core.checking.in_the_large import jumps_explain
+from nbautograd.core.checking.last_step import climbs_in_stairs, left_by_iterations
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
@@ -41,8 +42,6 @@ Mend = Callable[[Problem, tuple[Finding, ...]], tuple[Finding, ...]]
 def settle(run: GradcheckRun, mend: Mend) -> bool:
     """Decide the blocks that differ by little: wrong where a change mends them, else right to that, or undecided.
 
-    What jumps of forward explain is undecided, whatever its size: no change of backward mends a jump.
-
     Args:
         run: with its blocks; of those that are wrong the verdict stays. What the caller's tolerance excludes is wrong.
         mend: adds fixes to findings.
@@ -50,10 +49,9 @@ def settle(run: GradcheckRun, mend: Mend) -> bool:
     Returns:
         True where there were such blocks, and none is wrong.
     """
-    explained = _explain_by_jumps(run)
     slight = slight_blocks(run)
     if not slight:
-        return explained and all(block.verdict != "mismatch" for block in run.blocks.values())
+        return False
     differing = {where for where, block in run.blocks.items() if block.verdict == "mismatch"}
     before = {where: run.blocks[where] for where in slight}
     for where, block in before.items():
@@ -65,51 +63,46 @@ def settle(run: GradcheckRun, mend: Mend) -> bool:
             wrong = _lacks_a_number(run.problem, before) or any(
                 finding.fix is not None for finding in mend(run.problem, tuple(map(_plain, before.values())))
             )
-            steady = not wrong and all(_slight_there(run.problem, slight, number) for number in range(NEARBY))
+            inexact = {where for where, block in before.items() if block.deviation <= INEXACT}
+            steady = not wrong and all(_slight_there(run.problem, inexact, number) for number in range(NEARBY))
     except KeyboardInterrupt:
         run.interrupted()
         return True
     for where, block in before.items():
         if wrong:
             run.blocks[where] = block
-        elif steady:
+        elif steady and where in inexact:
             run.blocks[where] = _decided(block, "match", "approximate")
     return not wrong
 
 
-def _explain_by_jumps(run: GradcheckRun) -> bool:
-    """Leave the blocks undecided whose differences jumps of forward explain; return True where there are any."""
-    slight = slight_blocks(run)
-    wrong = [where for where, block in run.blocks.items() if block.verdict == "mismatch" and where not in slight]
-    if run.atol is not None or run.rtol is not None or not run.complete or run.outputs is None:
-        return False
-    decided = {}
-    try:
-        with run.problem.session():
-            for where in wrong:
-                if jumps_explain(run.problem, run.outputs, where):
-                    decided[where] = _decided(run.blocks[where], "undecided", "jumps")
-            if _lacks_a_number(run.problem, {where: run.blocks[where] for where in decided}):
-                return False
-    except KeyboardInterrupt:
-        run.interrupted()
-        return False
-    run.blocks.update(decided)
-    return bool(decided)
-
-
 def slight_blocks(run: GradcheckRun) -> set[Where]:
-    """Return the blocks that differ by little; none where the caller gave a tolerance."""
+    """Return the blocks that differ by little, or by no more than iterations leave; none by a caller's tolerance."""
     if run.atol is not None or run.rtol is not None:
         return set()
-    blocks = run.blocks.items()
-    return {where for where, block in blocks if block.verdict == "mismatch" and block.deviation <= INEXACT}
+    differing = {where: block for where, block in run.blocks.items() if block.verdict == "mismatch"}
+    slight = {where for where, block in differing.items() if block.deviation <= INEXACT}
+    if slight != differing.keys() and run.outputs is not None and run.complete:
+        with run.problem.session():
+            left = left_by_iterations(run.problem, run.outputs)
+            for where, block in differing.items():
+                if _off(block) <= left[where[1]] or climbs_in_stairs(run.problem, run.outputs, where):
+                    slight.add(where)
+    return slight
+
+
+def _off(block: Block) -> float:
+    """Return how far the worst entry is off, relative to the largest."""
+    largest = float(np.abs(block.matrices.analytical).max(initial=0.0))
+    at = block.worst
+    return abs(at.analytical - at.numerical) / largest if at is not None and largest else math.inf
 
 
 def accept_slight(run: GradcheckRun) -> None:
     """Take the blocks that differ by little for right to that, where nothing can be changed to see whether they are."""
     for where in slight_blocks(run):
-        run.blocks[where] = _decided(run.blocks[where], "match", "approximate")
+        block = run.blocks[where]
+        run.blocks[where] = _decided(block, "match" if block.deviation <= INEXACT else "undecided", "approximate")
 
 
 def exact_to(blocks: Iterable[Block]) -> float:
@@ -206,4 +199,6 @@ def _plain(block: Block) -> Finding:
 
 def _decided(block: Block, verdict: BlockVerdict, reason: str) -> Block:
     none = dataclasses.replace(block.matrices, wrong=np.zeros_like(block.matrices.wrong))
-    return dataclasses.replace(block, matrices=none, verdict=verdict, reason=reason, wrong=0, not_refined=0)
+    return dataclasses.replace(
+        block, matrices=none, verdict=verdict, reason=reason, wrong=0, not_refined=0, deviation=_off(block)
+    )

@@ -161,6 +161,13 @@ def test_what_is_as_exact_as_its_solver_is_right_to_that(name: str, hints: str) 
 
 FixedPointOff = FixedPoint.of("FixedPointOff", backward="g: x, w, none = FixedPoint.backward(ctx, g); "
     "return 1.01 * x, w, none")  # fmt: skip
+LooseBackward = FixedPoint.of("LooseBackward", "x, w, tolerance: y = FixedPoint.forward(ctx, x, w, 1e-13); "
+    "ctx.tolerance = tolerance; return y")  # fmt: skip
+LooseBackwardOff = LooseBackward.of("LooseBackwardOff", backward="g: x, w, none = LooseBackward.backward(ctx, g); "
+    "return 1.05 * x, w, none")  # fmt: skip
+PowerIterationOff = PowerIteration.of(
+    "PowerIterationOff", backward="g: return 1.05 * PowerIteration.backward(ctx, g)[0], None"
+)
 SinkhornOff = Sinkhorn.of("SinkhornOff", backward="g: return 1.01 * Sinkhorn.backward(ctx, g)[0], None")
 SinkhornFarOff = Sinkhorn.of("SinkhornFarOff", backward="g: return 1.5 * Sinkhorn.backward(ctx, g)[0], None")
 
@@ -169,13 +176,18 @@ SinkhornFarOff = Sinkhorn.of("SinkhornFarOff", backward="g: return 1.5 * Sinkhor
     ("fn", "inputs", "verdict"),
     [
         (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "cannot tell"),
+        (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-3), "cannot tell"),
+        (LooseBackward, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-3), "cannot tell"),
+        (PowerIteration, lambda: (spectrum(), 1e-4), "cannot tell"),
         (Sinkhorn, lambda: (cost(), 1e-4), "cannot tell"),
+        (LooseBackwardOff, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-3), "wrong"),
+        (PowerIterationOff, lambda: (spectrum(), 1e-4), "wrong"),
         (FixedPointOff, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "wrong"),
         (SinkhornOff, lambda: (cost(), 1e-6), "wrong"),
         (SinkhornFarOff, lambda: (cost(), 1e-4), "wrong"),
     ],
 )
-def test_what_jumps_of_a_solver_explain_is_not_wrong_and_what_they_do_not_is(fn, inputs, verdict: str) -> None:
+def test_what_last_steps_of_a_solver_leave_is_not_wrong_and_more_is(fn, inputs, verdict: str) -> None:
     report = nbautograd.gradcheck(fn, inputs(), order=1, hints="none")
     assert report.verdict == verdict
     assert {f.where[1] for f in report.findings if f.kind == "bug"} == ({0} if verdict == "wrong" else set())

@@ -15,6 +15,7 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.jacobian.backward_rounding import LARGEST_RIGHT, ULPS, nudged
 from nbautograd.core.checking.jacobian.forward_values import gradients_of_forward
+from nbautograd.core.checking.last_step import left_by_iterations
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -40,6 +41,7 @@ def linearity(problem: Problem, outputs: Outputs, flat: frozenset[int] = frozens
     both = [None if a is None or b is None else a + b for a, b in zip(v, w, strict=True)]
     zero, other, added = (_dense(problem, outputs, u) for u in (_scaled(v, 0.0), w, both))
     answers = {c: _dense(problem, outputs, _scaled(v, c)) for c in SCALES}
+    left = dict[int, float]()
     for k, position in enumerate(problem.differentiable):
         here = {c: g[k] for c, g in answers.items()}
         alone = [*(g / c for c, g in here.items()), other[k], zero[k]]  # each of the size that ``low`` is about
@@ -52,6 +54,9 @@ def linearity(problem: Problem, outputs: Outputs, flat: frozenset[int] = frozens
             # a solver that starts where it ended last keeps the rounding of a gradient that was 10^6 times as large
             later = {c: _dense(problem, outputs, _scaled(v, c))[k] for c in reversed(SCALES)}
             if not _code(zero[k], later, other[k], added[k], rel):
+                continue
+            left = left or left_by_iterations(problem, outputs)
+            if not _code(zero[k], here, other[k], added[k], rel, left[position]):
                 continue
             found = phrases.returned(problem, position)
             line = (found.line if found is not None else None) or phrases.method_line(problem)
@@ -73,9 +78,11 @@ def _largest(t: Tensor) -> float:
     return float(t.abs().max()) if t.numel() else 0.0
 
 
-def _code(zero: Tensor, here: Mapping[float, Tensor], other: Tensor, added: Tensor, rel: float) -> str:
+def _code(
+    zero: Tensor, here: Mapping[float, Tensor], other: Tensor, added: Tensor, rel: float, left: float = INEXACT
+) -> str:
     # a solver stops at an absolute tolerance, so that small grad_outputs get fewer digits, and what is 0 is not quite 0
-    size = INEXACT * max(_largest(here[1.0]), _largest(other))
+    size = max(left, INEXACT) * max(_largest(here[1.0]), _largest(other))
     if _largest(zero) > size:
         if all(agree_relative(g, zero, rel) for g in (*here.values(), other)):
             return "ignores_grad_output"

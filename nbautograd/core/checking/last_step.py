@@ -1,0 +1,168 @@
+"""Last step: what an iteration that stops by itself leaves undone, in its values and in its gradients.
+
+How often it calls torch depends on the values. Where one more step begins, the result jumps by that step. What closes
+in at a steady rate r is off by at most its last step times the number of its steps: the rest is the step times
+r / (1 - r), and n steps from 1 to a tolerance make 1 / (1 - r) less than n. A gradient that is off by no more proves
+no mistake.
+A formula fitted piece by piece jumps as well; it calls torch as often everywhere, and has no such excuse.
+
+Halvings of an interval are as many everywhere: they climb in stairs, whose slopes say nothing of the whole. There the
+change of forward along a way has to be the integral of backward, up to the height of some stairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from nbautograd.core.checking.backward_call import cotangents
+from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.numerics.directional import inner_product
+from nbautograd.core.stumbles import hands_over, users_errors
+
+MOST = 0.1  # of the largest entry: a gradient that is off by more is wrong, whatever iterates
+WAYS = 2  # random ones through the inputs, and through grad_outputs
+NEAREST = 10  # a way is gone in steps that double, from 2 ** -10 of typical elements to all of them
+HALVINGS = 40  # between two of them: below rounding
+WIDE = 0.1  # half of a way over many stairs, in typical elements
+STEP = 1e-7  # of a difference between two stairs, in typical elements
+STAIRS = 10  # that ends of such a way may be off by: each row of a batch has its own
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(5)
+DECADES = 2.0  # by which grad_outputs grow on a way: a tolerance may be absolute
+
+
+class _CallsOfTorch(TorchFunctionMode):
+    count = 0
+
+    @hands_over
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        if not torch.compiler.is_compiling():  # Dynamo traces into a mode
+            self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+Optional = Sequence[Tensor | None]
+Way = Callable[[float], tuple[Sequence[Tensor], Optional]]  # the values of forward, and the gradients
+
+
+def left_by_iterations(problem: Problem, outputs: Outputs) -> dict[int, float]:
+    """Return for inputs by how much of its largest entry a gradient may be off since something iterates.
+
+    Args:
+        problem: what is checked; a session of it must be open.
+        outputs: of a call at the inputs.
+    """
+    left = dict.fromkeys(problem.differentiable, 0.0)
+    for way in _ways(problem, outputs):
+        with users_errors():  # forward may refuse to go far
+            steps, low, high = _where_a_step_begins(way)
+            (values, gradients), (others, stepped) = way(low), way(high)
+            moved = math.hypot(*(float((b - a).abs().norm()) for a, b in zip(values, others, strict=True)))
+            for k, g, h in zip(left, gradients, stepped, strict=True):
+                if g is not None and h is not None and g.any():
+                    step = max(float((h - g).abs().max()), moved / _typical(problem.inputs[k]))
+                    left[k] = max(left[k], min(MOST, steps * step / float(g.abs().max())))
+    return left
+
+
+def _ways(problem: Problem, outputs: Outputs) -> Iterator[Way]:
+    """Yield ways through all inputs at once, and through grad_outputs."""
+    takes = problem.differentiable_outputs(outputs)
+    for seed in range(problem.seed, problem.seed + WAYS):
+        u = _directions([problem.inputs[k] for k in problem.differentiable], seed)
+        v, w = (cotangents(problem, outputs, seed + k * WAYS) for k in (0, 1))
+
+        def through_inputs(t: float, u: Sequence[Tensor] = u, v: Optional = v) -> tuple[Sequence[Tensor], Optional]:
+            directions = iter(u)
+            called = problem.call(problem.changed_inputs(lambda x: x + t * next(directions)))
+            return [called[k].detach() for k in takes], problem.vjp(called, v)
+
+        def through_gradients(t: float, v: Optional = v, w: Optional = w) -> tuple[Sequence[Tensor], Optional]:
+            size = 10.0 ** (DECADES * t)
+            given = [None if a is None or b is None else size * (a + t * b) for a, b in zip(v, w, strict=True)]
+            return [], [None if g is None else g / size for g in problem.vjp(outputs, given)]
+
+        yield through_inputs
+        yield through_gradients
+
+
+def _where_a_step_begins(way: Way) -> tuple[float, float, float]:
+    """Return the number of steps, and the nearest numbers between which another begins; no steps where none does."""
+
+    def count(t: float) -> int:
+        calls = _CallsOfTorch()
+        with calls:
+            way(t)
+        return calls.count
+
+    low, here = 0.0, count(0.0)
+    for high in (sign * 2.0**-k for k in range(NEAREST, -1, -1) for sign in (1, -1)):
+        if (there := count(high)) != here:
+            for _ in range(HALVINGS):
+                middle = (low + high) / 2
+                if (between := count(middle)) == here:
+                    low = middle
+                else:
+                    high, there = middle, between
+            return min(here, there) / abs(here - there), low, high
+    return 0.0, 0.0, 0.0
+
+
+def climbs_in_stairs(problem: Problem, outputs: Outputs, where: tuple[int, int]) -> bool:
+    """Return True where forward climbs in stairs, and backward gives its change over many of them.
+
+    Args:
+        problem: what is checked; a session of it must be open.
+        outputs: of a call at the inputs.
+        where: positions of output and input.
+    """
+    which = problem.differentiable.index(where[1])
+    for seed in range(problem.seed, problem.seed + WAYS):
+        (u,), v = _directions([problem.inputs[where[1]]], seed), cotangents(problem, outputs, seed, only=where[0])
+
+        def call(t: float, u: Tensor = u) -> Outputs:
+            return problem.call(problem.changed_inputs(lambda x: x + t * u, [where[1]]))
+
+        def value(t: float, v: Optional = v) -> float:
+            return inner_product(call(t), v)
+
+        with users_errors() as guard:
+            slopes = [inner_product([u], [problem.vjp(call(WIDE * t), v)[which]]) for t in NODES]
+            apart = abs(value(WIDE) - value(-WIDE) - WIDE * float(WEIGHTS @ slopes))
+            small = apart <= MOST * WIDE * float(WEIGHTS @ np.abs(slopes))
+            if not (small and apart <= STAIRS * _stair(value)):
+                return False
+        if guard.failed:
+            return False
+    return True
+
+
+def _stair(value: Callable[[float], float]) -> float:
+    """Return the height of a jump, which is found where values differ most from a straight line; else rounding."""
+    low, high, slope = -WIDE, WIDE, (value(STEP) - value(-STEP)) / (2 * STEP)
+    at_low, at_high = value(low), value(high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        at_middle, rise = value(middle), slope * (high - middle)
+        if abs(at_middle - at_low - rise) > abs(at_high - at_middle - rise):
+            high, at_high = middle, at_middle
+        else:
+            low, at_low = middle, at_middle
+    return abs(at_high - at_low)
+
+
+def _directions(inputs: Sequence[Tensor], seed: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [_typical(x) * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device) for x in inputs]
+
+
+def _typical(x: Tensor) -> float:
+    return float(x.detach().abs().mean()) or 1.0
