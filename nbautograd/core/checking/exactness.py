@@ -95,7 +95,7 @@ def _off(block: Block) -> float:
     """Return how far the worst entry is off, relative to the largest."""
     largest = float(np.abs(block.matrices.analytical).max(initial=0.0))
     at = block.worst
-    return abs(at.analytical - at.numerical) / largest if at is not None and largest else math.inf
+    return abs(at.analytical - at.numerical) / largest if at is not None and 0 < largest < math.inf else math.inf
 
 
 def accept_slight(run: GradcheckRun) -> None:

@@ -69,7 +69,8 @@ def left_by_iterations(problem: Problem, outputs: Outputs) -> dict[int, float]:
             for k, g, h in zip(left, gradients, stepped, strict=True):
                 if g is not None and h is not None and g.any():
                     step = max(float((h - g).abs().max()), moved / _typical(problem.inputs[k]))
-                    left[k] = max(left[k], min(MOST, steps * step / float(g.abs().max())))
+                    found = steps * step / float(g.abs().max())
+                    left[k] = min(MOST, found) if found > left[k] else left[k]  # it may be NaN
     return left
 
 

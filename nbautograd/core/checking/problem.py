@@ -258,15 +258,19 @@ class Problem:
     def _first_call(self, inputs: tuple[Any, ...] | None, seed: int) -> Outputs:
         copies, once = self.inputs if inputs is None else tuple(map(prepared_inputs.copy, inputs)), inputs
 
-        def run() -> tuple[tuple[Any, ...], CastWatch, tuple[Tensor, ...]]:
+        def run() -> tuple[tuple[Any, ...], CastWatch, torch.dtype | None, tuple[Tensor, ...]]:
             nonlocal once
             given, once = tuple(map(prepared_inputs.copy, copies)) if once is None else once, None
-            with CastWatch(given) as watch:
-                return given, watch, self._counted(given)
+            # torch.linalg.pinv gives other complex numbers under any dispatch mode (torch 2.13)
+            apart = any(isinstance(x, Tensor) and x.is_complex() for x in copies)
+            watched = tuple(map(prepared_inputs.copy, copies)) if apart else given
+            with CastWatch(watched) as watch:
+                tensors = self._counted(watched)
+            return given, watch, watch.behind(tensors), self._counted(given) if apart else tensors
 
-        given, watch, tensors = self.numbers.run(seed, "forward", run)
+        given, watch, coarsest, tensors = self.numbers.run(seed, "forward", run)
         casts = self.casts
-        casts.in_forward = watch.behind(tensors)
+        casts.in_forward = coarsest
         casts.hidden = watch.dtype if spacing(watch.dtype) > casts.forward else None
         self._learn(tensors, given if inputs is None else None)
         return Outputs(tensors, given, self.casts)

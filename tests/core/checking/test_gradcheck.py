@@ -11,6 +11,7 @@ import functions_checked as checked
 import numpy as np
 import pytest
 import torch
+from fn import Fn
 from functions_checked import Exp, Linear, LinearWrong
 
 import nbautograd
@@ -322,3 +323,13 @@ def test_jacobian_has_both_matrices_and_no_verdict():
     assert not hasattr(report.blocks[0, 1], "verdict")
     assert report.blocks[0, 1].analytical().shape == (6, 6)
     assert report.blocks[0, 1].numerical([0], slice(2)).shape == (1, 2)
+
+
+PseudoInverse = Fn.of("PseudoInverse", "x: y = torch.linalg.pinv(x); save(y); return y",
+    "g: (y,) = saved; return -y.mH @ g @ y.mH")  # fmt: skip
+
+
+def test_what_torch_computes_differently_under_a_dispatch_mode_is_checked_as_it_is() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(4, 4, dtype=torch.complex128, generator=generator).requires_grad_()
+    assert gradcheck(PseudoInverse, (x,), order=1).verdict == "right"
