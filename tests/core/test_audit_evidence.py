@@ -277,4 +277,4 @@ def test_without_time_for_a_second_witness_it_cannot_be_told(monkeypatch):
 
     monkeypatch.setattr(audit_checks, "second_witness", time_is_up)
     situation = situation_of(SineOff, doubles(4).requires_grad_())
-    assert (situation.verdict, reason(situation)) == ("cannot tell", "no_time_for_witness")
+    assert (situation.verdict, reason(situation)) == ("cannot tell", "one_witness")
