@@ -108,8 +108,11 @@ class LayoutView {
     this.#state = state;
     this.#scene = new Scene(page, layout, frames(layout, state.scopes));
     const wrong = wrongEdges(state);
+    /** @param {import("./scene.js").Path} path */
+    const isWrong = (path) => path.edges.some((i) => wrong.has(i));
+    const reached = new Set(layout.paths.filter(isWrong).map((path) => path.target));
     if (wrong.size)
-      this.#scene.mark("wrong", (_, path) => Boolean(path?.edges.some((i) => wrong.has(i))));
+      this.#scene.mark("wrong", (key, path) => (path ? isWrong(path) : reached.has(key)));
     this.#first = this.#scene.pinned;
     const { drawing } = this.#scene,
       afar = (this.#overview = overview(page, layout, this.#scene));

@@ -1,6 +1,7 @@
 // The boxes and edges of a laid-out graph, of which only those in sight are in the page.
 
 import { fill, svg } from "./dom.js";
+import { SIGNS } from "./verdicts.js";
 
 /** @typedef {import("./states").Box} Box */
 /** @typedef {import("./states").Path} Path */
@@ -10,7 +11,7 @@ import { fill, svg } from "./dom.js";
 
 const TOLD = 6; // edges that the words of a box name
 const CELL = 512; // px of the drawing: side of a cell of the index
-const LOUD = ["found", "now", "ready", "use", "chosen", "hot"]; // looks that are seen from afar too
+const LOUD = ["found", "now", "ready", "use", "chosen", "hot", "wrong"]; // looks that are seen from afar too
 const ROUND = { function: 6, op: 4, group: 4 };
 
 /**
@@ -130,7 +131,7 @@ export class Scene {
   /** @param {Box} box its name and where its gradients go, in words */
   describe(box) {
     const to = (this.#outgoing.get(box.key) ?? []).slice(0, TOLD).map((path) => {
-      const wrong = this.#looks.wrong?.(box.key, path) ? this.#page.word("block", "mismatch") : "";
+      const wrong = this.#looks.wrong?.(box.key, path) ? this.#wrong() : "";
       return this.#page
         .t("goes_to", {
           name: firstLine(/** @type {Box} */ (this.boxes.get(path.target))),
@@ -139,6 +140,10 @@ export class Scene {
         .trim();
     });
     return [nameOf(box).replaceAll("\n", ", "), ...to].join(this.#page.t("semicolon"));
+  }
+
+  #wrong() {
+    return `${SIGNS.wrong[0]} ${this.#page.word("verdict", "wrong")}`;
   }
 
   /** @param {string} key */
@@ -175,7 +180,8 @@ export class Scene {
     if (group.getAttribute("class") !== look) group.setAttribute("class", look);
     if (this.#style || group.hasAttribute("style"))
       group.setAttribute("style", this.#style?.(item) ?? "");
-    if (!isPath(item)) setTag(group, item, this.#tag?.(item) ?? "");
+    if (!isPath(item)) setTag(group, [-5, 16], this.#tag?.(item) ?? "", "end");
+    else setTag(group, aboveLabel(item), names.includes("wrong") ? this.#wrong() : "");
   }
 }
 
@@ -269,12 +275,21 @@ export function boxGroup(box) {
   );
 }
 
-/** @param {SVGGElement} group @param {Box} box @param {string} words */
-function setTag(group, box, words) {
+/** @param {Path} path @returns {[number, number]} where a word about it stands */
+const aboveLabel = ({ label, label_x, label_y, points }) =>
+  label
+    ? [label_x, label_y - 13]
+    : [
+        (points[0][0] + points[points.length - 1][0]) / 2 + 6,
+        (points[0][1] + points[points.length - 1][1]) / 2 - 6,
+      ];
+
+/** @param {SVGGElement} group @param {[number, number]} place @param {string} words @param {string} [anchor] */
+function setTag(group, [x, y], words, anchor = "start") {
   const old = group.querySelector(".tag");
   if ((old?.textContent ?? "") === words) return;
   old?.remove();
-  if (words) group.append(svg("text", { class: "tag", x: -5, y: 16, "text-anchor": "end" }, words));
+  if (words) group.append(svg("text", { class: "tag", x, y, "text-anchor": anchor }, words));
 }
 
 /** @param {Path} path */
@@ -308,19 +323,5 @@ export const arrowHead = () =>
         orient: "auto",
       },
       svg("path", { d: "M0,0.5 L8,4 L0,7.5 Z", class: "arrow" }),
-    ),
-    svg(
-      "marker",
-      {
-        id: "nbag-cross",
-        viewBox: "0 0 10 10",
-        refX: 5,
-        refY: 5,
-        markerWidth: 11,
-        markerHeight: 11,
-        markerUnits: "userSpaceOnUse",
-        orient: 0,
-      },
-      svg("path", { d: "M1,1 L9,9 M9,1 L1,9", class: "cross" }),
     ),
   );

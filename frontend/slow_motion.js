@@ -24,6 +24,7 @@ const WIDTH = 236, // px of the graph
   HEIGHT = 28, // of a box
   GAP = 10, // between boxes
   EDGE = 64, // that an edge goes down
+  VERDICT = 60, // of a box whose edge has a verdict beside it
   LONGEST = 14; // letters of a name
 
 /**
@@ -169,9 +170,10 @@ function graphView(page, state) {
       const { known, stop } = gradients[k],
         there = at >= stop;
       group.setAttribute("class", `edge ${there ? `flow ${known || "came"}` : "waiting"}`);
-      signs[k].textContent = there ? (SIGNS[known] ?? "") : "";
+      signs[k].textContent =
+        there && SIGNS[known] ? `${SIGNS[known]} ${page.word("verdict", known)}` : "";
       signs[k].setAttribute("class", `tag ${known}`);
-      boxes[above.length + 1 + k].classList.toggle("hot", there && known === "wrong");
+      boxes[above.length + 1 + k].classList.toggle("wrong", there && known === "wrong");
     });
   }
   const height = bottom(below.length ? below : middle) + 1;
@@ -213,7 +215,10 @@ function inRows(items, y) {
   const rows = [[]];
   let x = 0;
   for (const { name, kind } of items) {
-    const width = Math.ceil(textWidth(shown(name), kind)) + 20;
+    const width = Math.max(
+      kind === "leaf" ? VERDICT : 0,
+      Math.ceil(textWidth(shown(name), kind)) + 20,
+    );
     if (x + width > WIDTH - 2) {
       rows.push([]);
       x = 0;
@@ -254,7 +259,7 @@ function box({ name, kind, x, y, width }) {
         height: HEIGHT,
         key: name,
         title: name,
-        lines: [{ text, x: 10, y: 18, style }],
+        lines: [{ text, x: (width - textWidth(text, kind)) / 2, y: 18, style }],
       })
     ),
   );

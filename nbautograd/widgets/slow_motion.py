@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nbautograd import messages
-from nbautograd.core.checking.slow_motion import Known, SlowMotion
-from nbautograd.views.builders.motion import arrived, values_document
-from nbautograd.views.document import sentences
+from nbautograd.core.checking.slow_motion import Known, LineValue, SlowMotion
+from nbautograd.views.builders.motion import arrived, returned, values_document
+from nbautograd.views.document import Document, sentences
 from nbautograd.views.phrases import code, listed, say
 from nbautograd.widgets.base import ViewWidget
 from nbautograd.widgets.states import MotionGradient, MotionState, MotionStop
+
+COMPARED = ("views.motion.by_change", "views.motion.by_value")  # notes on the right values
 
 
 def motion_state(motion: SlowMotion) -> MotionState:
@@ -27,7 +29,7 @@ def motion_state(motion: SlowMotion) -> MotionState:
         arrived=[str(value.name) for value in motion.arrived],
         saved=[str(value.name) for value in motion.saved],
         gradients=gradients,
-        notes=sentences(motion.notes, "faint"),
+        notes=sentences([note for note in motion.notes if note.message_id not in COMPARED], "faint"),
     )
 
 
@@ -42,8 +44,15 @@ def _lines(motion: SlowMotion) -> Iterator[MotionStop]:
         name, known = listed([code(str(v.value.name)) for v in stop.values]), stop.known
         says = messages.text("views.motion.line", line=stop.line, name=name)
         says += messages.text("views.colon") + say("motion_known", known) if known else ""
-        document = values_document(stop.values, stop.parts)
+        document = _compared(motion, stop.values, stop.parts)
         yield MotionStop(line=stop.line, end=stop.end, known=known, says=says, reads=stop.reads, document=document)
+
+
+def _compared(motion: SlowMotion, values: Sequence[LineValue], parts: Sequence[LineValue] = ()) -> Document:
+    """Return a table of values and, below values that stand beside right ones, from where these are known."""
+    beside = any(one.right is not None for one in (*values, *parts))
+    known = [note for note in motion.notes if beside and note.message_id in COMPARED]
+    return (*values_document(values, parts), *sentences(known, "faint"))
 
 
 def _return(motion: SlowMotion) -> MotionStop:
@@ -51,8 +60,9 @@ def _return(motion: SlowMotion) -> MotionStop:
     found: Known = "wrong" if motion.raised or "wrong" in known else "right" if known == {"right"} else ""
     if found == "wrong" and not motion.raised and any(stop.known.startswith("wrong") for stop in motion.stops):
         found = "follows"
-    says = str(motion.notes[-1]) if motion.raised else messages.text("views.motion.returns")
-    return MotionStop(line=line, end=line, known=found, says=says, reads=[], document=values_document(motion.gradients))
+    says = str(motion.notes[-1]) if motion.raised else returned(motion)
+    document = _compared(motion, motion.gradients)
+    return MotionStop(line=line, end=line, known=found, says=says, reads=[], document=document)
 
 
 class SlowMotionWidget(ViewWidget):

@@ -46,14 +46,18 @@ def test_arrows_go_line_by_line_until_the_first_that_is_wrong(motion: Any) -> No
     view, said = motion.get_by_role("group", name="Space plays"), motion.locator(".motion .said")
     view.focus()
     expect(said).to_contain_text("Step 1 of 6. A random gradient of")
+    explained = motion.locator(".motion").get_by_text('"Should be" is')
+    expect(explained).to_have_count(0)  # there is no such column
     for key, words in (("ArrowRight", "gh: right"), ("]", "slope: first wrong")):
         motion.keyboard.press(key)
         expect(said).to_contain_text(words)
     assert lines(motion)[2:5] == ["row right", "row wrong marked", "row"]
     expect(motion.locator(".motion .edge.wrong")).to_have_count(0)  # it has not got there
     motion.keyboard.press("End")
+    expect(explained).to_have_count(1)
+    expect(said).to_contain_text("wrong is that of x")
     expect(motion.locator(".motion .edge.flow.wrong")).to_have_count(1)
-    expect(motion.locator(".motion .tag.wrong")).to_have_text("✗")
+    expect(motion.locator(".motion .tag.wrong")).to_have_text("✗ wrong")
     assert lines(motion)[3:6] == ["row wrong", "row right", "row follows marked"]
     motion.keyboard.press("Home")
     expect(motion.locator(".motion .edge.wrong")).to_have_count(0)

@@ -189,7 +189,7 @@ def test_the_first_call_that_something_is_wrong_with_is_named_and_listed_among_h
     made[151] = replace(made[151], exception=exception, **named)
     made[153] = replace(made[153], exception="another")  # a later one is not the first
     shown = text(CallLog(tuple(made)))
-    assert f"Call #151, `LinearFunction.backward`, is the first that {said}" in " ".join(shown.split())
+    assert f"Call #151, `LinearFunction.backward`, is the first of these that {said}" in " ".join(shown.split())
     listed = [line.split()[0] for line in shown.split("\n") if " forward " in line or " backward " in line]
     assert [n for n in listed if n.isdigit()] == [*"0123", "151", *map(str, range(292, 300))]
     assert "147 calls in between are hidden" in shown

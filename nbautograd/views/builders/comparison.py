@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -23,7 +23,9 @@ from nbautograd.views.document import (
     Code,
     Document,
     Drawing,
+    Fold,
     Item,
+    PageOnly,
     Strong,
     Table,
     Thumbnail,
@@ -45,25 +47,46 @@ COLUMNS = ("quantity", "verdict", "error", "yardstick", "ratio", "bias", "resolu
 
 @build.register
 def comparison_document(report: Comparison) -> Document:
-    """Return the answer with its causes, values and numbers, what limits the answer, and the graphs."""
+    """Return the answer with its causes and what is not right; the rest of the evidence is folded."""
     tone = report.verdict
     mark = Chip(f"{VERDICT_MARKS[tone]} {say('verdict', tone)}", tone, plain="")
     head = paragraph(mark, Strong(headline(report)), look="head")
     causes = tuple(Item(finding_document(finding, without_example(finding), kind=False)) for finding in report.findings)
     reason = sentences([report.reason] if report.reason else [])
-    small = [*_seen(report), *_power(report), *_conditions(report), *map(str, report.notes)]
-    if report.draws:
-        small.append(messages.text("views.comparison.draws", draws=report.draws))
     trace = (Verbatim(report.trace),) if report.trace else ()
-    card = Card(tone, (head, *causes, *reason, *trace))
-    return (
-        card,
-        *_side_by_side(report),
+    card = Card(tone, (head, *causes, *reason, *trace, *_extent(report)))
+    unsure = [one for one in report.quantities if one.verdict != "right"]
+    failing = [case for case in report.cases if case.verdict != "right"]
+    evidence = (
+        *_side_by_side(report, [one for one in report.quantities if one.verdict == "right"], facts=True),
         *_table(report),
-        *_cases(report),
-        *sentences(small, "small"),
+        *_cases([case for case in report.cases if case.verdict == "right"]),
+        *sentences([*_seen(report), *_tried(report), *_conditions(report)], "small"),
         *_graphs(report),
     )
+    title = Strong(messages.text("views.part.evidence"))
+    return (
+        card,
+        *sentences([*_passed(report), *report.notes], "small"),
+        *_side_by_side(report, unsure),
+        *_cases(failing),
+        *((Fold(title, evidence, in_text="body"),) if evidence else ()),
+    )
+
+
+def _extent(report: Comparison) -> Document:
+    """Return at how many inputs it was compared, in one line."""
+    told = []
+    if report.cases:
+        right = sum(case.verdict == "right" for case in report.cases)
+        counts = {"right": formats.count(right), "count": formats.count(len(report.cases))}
+        told.append(messages.text("views.comparison.sweep", **counts))
+    if report.smallest is not None:
+        sizes = [formats.shape(shape) or messages.text("views.tensor.scalar") for shape in report.smallest]
+        told.append(messages.text("views.comparison.smallest", shapes=messages.text("views.comma").join(sizes)))
+    if report.draws:
+        told.append(messages.text("views.comparison.draws", draws=report.draws))
+    return (paragraph(*told, look="small"),) if told else ()
 
 
 def headline(report: Comparison) -> str:
@@ -73,8 +96,6 @@ def headline(report: Comparison) -> str:
         names = [_name(one) for one in report.quantities if one.verdict == "wrong"]
         which = "views.comparison.wrong" if names else "views.comparison.wrong_case"
         return messages.text(which, names=listed(names), **params)
-    if report.verdict == "right" and report.dtype == "float64":
-        return messages.text("views.comparison.right", **{**params, "dtype": "float32"})
     return messages.text(f"views.comparison.{report.verdict.replace(' ', '_')}", **params)
 
 
@@ -82,30 +103,34 @@ def _name(one: ComparedQuantity) -> str:
     return messages.text(f"views.comparison.{one.kind}", name=code(one.name))
 
 
-def _side_by_side(report: Comparison) -> Document:
-    """Return a row per output and gradient with both values, small heat maps in it; then the facts."""
-    rows = [_values(one) for one in report.quantities if one.values is not None]
+def _side_by_side(report: Comparison, quantities: Sequence[ComparedQuantity], facts: bool = False) -> Document:
+    """Return a row for each of these with both values, small heat maps in it; then the facts."""
+    rows = [_values(one) for one in quantities if one.values is not None]
+    rows += _facts(report) if facts else ()
     if not rows:
         return ()
     header = ("", Code(report.function), Code(report.reference), messages.text("views.panel.difference"))
     caption = messages.text("views.caption.comparison", first=report.function, second=report.reference)
-    return (Table(header, (*rows, *_facts(report)), caption),)
+    key = PageOnly(sentences([messages.text("views.compare.key")], "faint"))
+    return (Table(header, tuple(rows), caption), *((key,) if quantities else ()))
 
 
 def _values(one: ComparedQuantity) -> tuple[Cell, ...]:
     """Return a row's cells, the words under a small heat map where there is something to see."""
     assert one.values is not None
     apart = Strong(_apart(one)) if one.verdict == "wrong" else _apart(one)
+    scale = difference_scale(one.values)
+    own = _own_scale(one.difference, *scale[1:]) if one.verdict != "right" else None
     seen = [
-        () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v, *scale),)
-        for v, scale in ((one.values[0], ()), (one.values[1], ()), (one.difference, difference_scale(one.values)))
+        () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v, *limits),)
+        for v, limits in ((one.values[0], scale[:1]), (one.values[1], scale[:1]), (own and one.difference, own or ()))
     ]
     words = (*both_texts(one.values, one.verdict != "wrong"), apart)
     return (_title(one), *((*picture, text) for picture, text in zip(seen, words, strict=True)))
 
 
 def difference_scale(pair: tuple[Value, Value]) -> tuple[float, float] | tuple[()]:
-    """Return what full colour stands for in the difference of these, and up to where it is only rounding."""
+    """Return what full colour stands for in both of these, and up to where their difference is only rounding."""
     tensors = [v.tensor for v in pair if v.tensor is not None]
     known = [np.abs(np.asarray(t.thumbnail)) for t in tensors if t.thumbnail is not None]
     spacings = [torch.finfo(dtype).eps for t in tensors if (dtype := getattr(torch, t.dtype, None)) in FLOATING]
@@ -113,6 +138,14 @@ def difference_scale(pair: tuple[Value, Value]) -> tuple[float, float] | tuple[(
         return ()
     most, spacing = palette.robust_limit(*known, negligible=0), max(spacings)
     return most, (BACKWARD_ROUNDINGS if spacing < HALF else BACKWARD_ROUNDINGS_OF_HALF) * spacing * most
+
+
+def _own_scale(difference: Value | None, floor: float = 0.0) -> tuple[float, float] | None:
+    """Return a difference's scale; None where rounding is all there is."""
+    if difference is None or difference.tensor is None or difference.tensor.thumbnail is None:
+        return None
+    sizes = np.abs(np.asarray(difference.tensor.thumbnail))
+    return None if np.all(sizes <= floor) else (palette.robust_limit(sizes, negligible=0), floor)
 
 
 def _apart(one: ComparedQuantity) -> str:
@@ -173,26 +206,22 @@ def _table(report: Comparison) -> Document:
 
 def _row(one: ComparedQuantity) -> tuple[Cell, ...]:
     verdict = Chip(f"{VERDICT_MARKS[one.verdict]} {say('verdict', one.verdict)}", one.verdict)
-    numbers = (one.error, one.yardstick, one.ratio, one.bias, one.resolution, one.entry_resolution)
-    return (_title(one), (verdict,), *map(formats.error, numbers))
+    error, yardstick, *others = map(
+        formats.error, (one.error, one.yardstick, one.bias, one.resolution, one.entry_resolution)
+    )
+    ratio = formats.error(one.ratio) if one.yardstick or not one.error else "–"
+    return (_title(one), (verdict,), error, yardstick, ratio, *others)
 
 
-def _cases(report: Comparison) -> Document:
-    """Return how many other inputs agree, and a row for each of the worst."""
-    if not report.cases:
+def _cases(cases: Sequence[ComparedCase]) -> Document:
+    """Return a row for each of the worst of these."""
+    if not cases:
         return ()
-    right = sum(case.verdict == "right" for case in report.cases)
-    counts = {"right": formats.count(right), "count": formats.count(len(report.cases))}
-    told = [messages.text("views.comparison.sweep", **counts)]
-    if report.smallest is not None:
-        sizes = [formats.shape(shape) or messages.text("views.tensor.scalar") for shape in report.smallest]
-        shapes = messages.text("views.comma").join(sizes)
-        told.append(messages.text("views.comparison.smallest", shapes=shapes))
     header: tuple[Cell, ...] = tuple(heading(f"views.comparison.{column}") for column in CASE_COLUMNS)
-    table = Table(header, tuple(map(_case, report.cases[:ROWS])), messages.text("views.comparison.cases"), right=(3,))
-    more = len(report.cases) - ROWS
+    table = Table(header, tuple(map(_case, cases[:ROWS])), messages.text("views.comparison.cases"), right=(3,))
+    more = len(cases) - ROWS
     left = [messages.text("views.comparison.more_cases", count=formats.count(more))] if more > 0 else []
-    return (*sentences(told), table, *sentences(left, "small"))
+    return (table, *sentences(left, "small"))
 
 
 def _case(case: ComparedCase) -> tuple[Cell, ...]:
@@ -213,17 +242,20 @@ def percent(share: float) -> str:
     return f"{formats.error(100 * share)} %"
 
 
-def _power(report: Comparison) -> Iterator[str]:
-    """Yield what would have passed, or that nothing of what was tried would."""
-    unseen = [one for one in report.quantities if one.unseen]
-    for one in unseen:
-        faults = listed([say("compare_fault", fault) for fault in one.unseen])
-        yield messages.text("views.comparison.unseen", name=code(one.name), faults=faults)
+def _passed(report: Comparison) -> Iterator[str]:
+    """Yield what would have passed."""
+    for one in report.quantities:
+        if one.unseen:
+            faults = listed([say("compare_fault", fault) for fault in one.unseen])
+            yield messages.text("views.comparison.unseen", name=code(one.name), faults=faults)
+
+
+def _tried(report: Comparison) -> Iterator[str]:
+    """Yield what was tried, where nothing of it would have passed."""
     tried = list(dict.fromkeys(fault for one in report.quantities for fault in one.tried))
-    if tried and not unseen:
-        yield messages.text(
-            "views.comparison.all_seen", faults=listed([say("compare_fault", fault) for fault in tried])
-        )
+    if tried and not any(one.unseen for one in report.quantities):
+        faults = listed([say("compare_fault", fault) for fault in tried])
+        yield messages.text("views.comparison.all_seen", faults=faults)
 
 
 def _conditions(report: Comparison) -> Iterator[str]:

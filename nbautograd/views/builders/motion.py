@@ -23,7 +23,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.phrases import code, say
+from nbautograd.views.phrases import code, listed, say
 from nbautograd.views.tensors import contents
 
 MARKS = {"right": "✓", "wrong": "✗", "wrong by here": "✗", "follows": "↳", "": ""}
@@ -42,7 +42,7 @@ def motion_document(motion: SlowMotion) -> Document:
         shown = (*stop.values, *(v for v in stop.parts if v.known.startswith("wrong")))
         rows += [(Code(f"{stop.line}  {stop_text(motion, stop)}".rstrip()),), *map(_row, shown)]
     if motion.gradients:
-        rows += [(Faint(messages.text("views.motion.returns")),), *map(_row, motion.gradients)]
+        rows += [(Faint(returned(motion)),), *map(_row, motion.gradients)]
     return (paragraph(Strong(title)), *sentences(motion.notes), _table(rows))
 
 
@@ -57,6 +57,12 @@ def values_document(values: Sequence[LineValue], parts: Sequence[LineValue] = ()
 def arrived(motion: SlowMotion) -> list[LineValue]:
     """Return the values that are there before the first line: grad_outputs and saved tensors."""
     return [LineValue(value) for value in (*motion.arrived, *motion.saved)]
+
+
+def returned(motion: SlowMotion) -> str:
+    """Return that gradients are returned, and which of them are wrong."""
+    wrong = [code(str(one.value.name)) for one in motion.gradients if one.known == "wrong"]
+    return messages.text("views.motion.returns_wrong" if wrong else "views.motion.returns", names=listed(wrong))
 
 
 def stop_text(motion: SlowMotion, stop: LineStop) -> str:
