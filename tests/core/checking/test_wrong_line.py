@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 
 import pytest
@@ -292,3 +293,17 @@ def test_the_line_is_found_under_a_debugger_which_stays() -> None:
         "causes.wrong_line_gradient",
         "gs = p * (gp - (gp * p).mean(-1, keepdim=True))",
     )
+
+
+def test_the_line_of_an_operation_inside_a_callable_is_its_authors() -> None:
+    swish = torch.library.custom_op("nbautograd_tests::swish_inside", lambda x: x * torch.sigmoid(x), mutates_args=(),
+                                    schema="(Tensor x) -> Tensor")  # fmt: skip
+
+    def backward(ctx, g):
+        s = torch.sigmoid(ctx.x)
+        return g * (s + ctx.x * s)
+
+    swish.register_autograd(backward, setup_context=lambda ctx, inputs, output: setattr(ctx, "x", inputs[0]))
+    report = nbautograd.gradcheck(lambda x: 2 * swish(x), draw(5), order=1)
+    assert report.verdict == "wrong"
+    assert linecache.getline(__file__, report.findings[0].line).strip() == "return g * (s + ctx.x * s)"
