@@ -113,6 +113,7 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"Backward' object has no attribute '(?P<name>\w+)'", "nothing_on_ctx"),
     (r"name '(?P<name>\w+)' is not defined", "name_unknown"),
     (r"must implement either the backward or vjp", "no_backward"),
+    (r"Legacy autograd function with non-static forward", "legacy"),
 )
 
 # a sentence of torch's -> the break of the contract that it is

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbautograd import gradcheck
 from nbautograd.core.contract.source_rules import read_contract
 from nbautograd.core.migration import migrate, recognise
 
@@ -55,6 +56,11 @@ def test_the_finding():
 def test_static_functions_are_not_old():
     assert recognise(functions.Linear) is None
     assert recognise(functions.Careless) is None
+
+
+def test_a_check_of_what_torch_no_longer_runs_is_wrong_and_raises_nothing():
+    report = gradcheck(lambda x: functions.Scale(2.0, 0.5)(x), leaf(3))
+    assert (report.verdict, [f.message_id for f in report.findings]) == ("wrong", ["causes.exception_legacy"])
 
 
 @settings(deadline=None)
