@@ -38,7 +38,7 @@ export function gradcheckView(page, { check, answer, blocks }) {
 }
 
 /**
- * The sliders for step and tolerance, what they alone would say, and the evidence on the chosen block.
+ * The sliders for step and tolerance, how far the worst entry is off, and the evidence on the chosen block.
  * @param {Page} page
  * @param {Block[]} blocks
  */
@@ -52,7 +52,7 @@ function evidence(page, blocks) {
     blocks.find((b) => `${b.output},${b.input}` === chosenBlock(page)) ?? blocks[0];
   function weigh() {
     curve.replaceChildren(curveView(page, chosen(), step) ?? "");
-    said.replaceChildren(prose(naive(page, chosen(), step, TOLERANCES[page.tolerance.get()])));
+    said.replaceChildren(prose(apart(page, chosen(), step)));
   }
   /** @param {number} to */
   function setStep(to) {
@@ -69,7 +69,6 @@ function evidence(page, blocks) {
     detail.replaceChildren(blockDetail(page, chosen(), curve));
     weigh();
   }
-  page.tolerance.on(weigh, page.signal);
   page.onSelect(show);
   show();
   const tolerance = slider(
@@ -83,32 +82,21 @@ function evidence(page, blocks) {
 }
 
 /**
- * What one step and one tolerance alone would make of the worst entry, by the kept curve.
- * @param {Page} page @param {Block} block @param {number} step @param {number} tolerance
+ * How far the worst entry is off, and how far finite differences at one step, by the kept curve.
+ * @param {Page} page @param {Block} block @param {number} step
  */
-function naive(page, block, step, tolerance) {
+function apart(page, block, step) {
   const points = pointsOf(block);
   if (points.length < 2) return "";
-  const [at, error] =
-      points[
-        nearest(
-          points.map(([s]) => s),
-          step,
-        )
-      ],
-    difference = Math.abs(Number(block.worst?.analytical) - Number(block.worst?.numerical));
-  const says =
-    difference + error <= tolerance
-      ? "right"
-      : difference - error <= tolerance
-        ? "cannot_tell"
-        : "wrong";
+  const at = nearest(
+    points.map(([s]) => s),
+    step,
+  );
+  const difference = Math.abs(Number(block.worst?.analytical) - Number(block.worst?.numerical));
   return page.t("naive", {
-    verdict: page.t(`verdict.${says}`),
-    step: number(at, 2),
-    tolerance: number(tolerance, 2),
+    step: number(points[at][0], 2),
     difference: number(difference, 2),
-    error: number(error, 2),
+    error: number(points[at][1], 2),
   });
 }
 

@@ -136,7 +136,7 @@ export function editorMarks({ view: V, state: S }, apply) {
   /** @param {Placed} placed @param {number} pos */
   const tooltip = (placed, pos) => ({
     pos,
-    above: true, // the change stands below
+    above: false, // the lines above say what the marked one is made of; the change stands in the card
     create: () => ({
       dom: el(
         "div",

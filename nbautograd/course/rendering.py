@@ -22,6 +22,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
+from nbautograd.views.phrases import code
 
 TONE: dict[str, Tone] = {
     "passed": "right",
@@ -39,7 +40,7 @@ def mimebundle(value: ExerciseResult | CourseProgress) -> dict[str, str]:
         >>> from nbautograd.course.result import ExerciseResult
         >>> from nbautograd.course.rendering import mimebundle
         >>> print(mimebundle(ExerciseResult("multiply", "Multiply", "unanswered", line=4))["text/plain"])
-        · `multiply`: not answered yet.
+        · not answered yet `multiply`
           Replace `...` with your answer and run the cell.
     """
     return drawn(value)
@@ -48,9 +49,8 @@ def mimebundle(value: ExerciseResult | CourseProgress) -> dict[str, str]:
 @build.register
 def result_document(value: ExerciseResult) -> Document:
     """Return how an exercise stands, the checks that failed with what helps, and in smaller print the others."""
-    state = messages.text(f"course.chip.{value.state}")
-    mark = Chip(f"{MARK[value.state]} {state}", TONE[value.state], MARK[value.state])
-    head = paragraph(mark, Strong(messages.text("course.result.head", name=value.exercise, state=state)))
+    mark = Chip(f"{MARK[value.state]} {messages.text(f'course.chip.{value.state}')}", TONE[value.state])
+    head = paragraph(mark, Strong(code(value.exercise)))
     shown = value.outcomes if value.state == "failed" else ()
     failed = [_failed(outcome, value.hints) for outcome in shown if outcome.state == "failed"]
     small = [Item(sentences(below(value), "small"))] if below(value) else []

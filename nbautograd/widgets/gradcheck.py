@@ -11,7 +11,7 @@ from nbautograd.settings import setting
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.blocks import weighed_blocks
 from nbautograd.views.builders.summary import answer_document, evidence_document, findings_document
-from nbautograd.views.phrases import block_name, line_of
+from nbautograd.views.phrases import block_name, code, line_of
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.jacobian import beyond, block_questions, blocks_state, questions, whole_blocks
 from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder, Since
@@ -43,10 +43,13 @@ def answer_state(told: Answer, table: bool = False) -> AnswerState:
     )
 
 
-def folded_headline(told: Answer) -> str:
-    """Return the line that a report begins as: a right one that says no more, unless settings open it; else empty."""
+def folded_headline(function: str, told: Answer) -> str:
+    """Return the line that a report begins as: a right one that says no more, unless settings open it; else empty.
+
+    Its verdict stands before it: what follows is which Function, and the evidence.
+    """
     more = told.tone != "right" or told.findings or told.others
-    return "" if more or setting("reports") == "open" else told.headline
+    return "" if more or setting("reports") == "open" else " · ".join((code(function), *told.evidence[:1]))
 
 
 class GradcheckWidget(ViewWidget):
@@ -61,7 +64,7 @@ class GradcheckWidget(ViewWidget):
             check=verdict_state(value),
             answer=answer_state(told, bool(value.blocks)),
             blocks=blocks_state(value.blocks),
-            folded=folded_headline(told),
+            folded=folded_headline(value.function, told),
         )
 
     def questions(self) -> dict[str, Question]:

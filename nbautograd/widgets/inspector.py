@@ -79,7 +79,7 @@ class InspectorWidget(ViewWidget):
             comparison=None if value.comparison is None else comparison_state(value.comparison),
             source=source_state(value.source),
             elements=elements_state(value, told),
-            folded=folded_headline(told),
+            folded=folded_headline(value.function, told),
         )
 
     def questions(self) -> dict[str, Question]:

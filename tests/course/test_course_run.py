@@ -54,7 +54,7 @@ def test_a_result_is_plain_data_in_both_languages():
 
 def test_text_and_html_say_the_same():
     bundle = mimebundle(check(MULTIPLY, product(**SWAPPED)))
-    assert bundle["text/plain"].splitlines()[0] == "✗ `multiply`: not yet."
+    assert bundle["text/plain"].splitlines()[0] == "✗ not yet `multiply`"
     for words in ("in swapped order", "--hints where", "Right already: ✓ value of forward"):
         assert words in bundle["text/plain"]
         assert words in re.sub("<[^>]*>", "", bundle["text/html"])

@@ -50,7 +50,7 @@ SEEN = {
     },
     "audit": {
         "audit": (
-            "(Wrong: `RMSNorm` .1 of 3|3 个.*1 个.*RMSNorm)",
+            "(1 of 3 .* wrong: `RMSNorm`|3 个.*1 个.*RMSNorm)",
             "RMSNorm.*(line |第 )14",
             r"\.mean\(-1, keepdim=True\)",
             "✗",

@@ -20,7 +20,7 @@ def verdicts_are_told_apart(page: Page) -> None:
     right, wrong = cell_with(page, RIGHT), cell_with(page, WRONG)
     expect(right.locator(".nbag-live")).to_be_visible(timeout=60_000)
     expect(wrong.locator(".nbag-live")).to_be_visible(timeout=60_000)
-    expect(right.locator(".nbag-live")).to_contain_text("backward is right")
+    expect(right.locator(".nbag-live")).to_contain_text("It agrees in")
     expect(wrong.locator(".nbag-live")).to_contain_text("backward is wrong for weight")
     expect(wrong.locator(".nbag-live")).to_contain_text("input.t().mm(grad_output)")
 

@@ -117,14 +117,13 @@ def test_when_the_function_is_gone_the_microscope_says_so(show: Any, samples: An
 def test_step_and_tolerance_judge_again_from_kept_numbers(show: Any, samples: Any) -> None:
     page = show(samples.gradcheck(wrong=True))
     said = page.get_by_role("status").first
-    expect(said).to_contain_text("At step 1e-6 and tolerance 1e-5 alone, the verdict on this block would be: wrong")
+    expect(said).to_contain_text("finite differences at step 1e-6 are good to")
     expect(page.get_by_role("columnheader", name="off by over 1e-5")).to_be_visible()
     expect(page.locator("table.grid tbody tr").nth(0).locator("td").nth(2)).to_have_text("6")
     page.get_by_role("slider", name="tolerance").press("End")
     expect(page.locator("table.grid tbody tr").nth(0).locator("td").nth(2)).to_have_text(re.compile("[0-6]"))
     page.get_by_role("button", name="d output / d input").click()
-    page.get_by_role("slider", name="tolerance").press("Home")
-    expect(said).to_contain_text("cannot tell")
+    expect(said).to_contain_text("are good to")
     assert page.evaluate("nb.sent.length") == 0
 
 
@@ -138,7 +137,7 @@ def test_a_slider_stands_on_the_step_that_the_sentence_names(show: Any, samples:
     for key in ("Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"):
         slider.press(key)
         step = slider.get_attribute("aria-valuetext")
-        expect(said).to_contain_text(f"At step {step}")
+        expect(said).to_contain_text(f"at step {step}")
         seen.append(step)
     assert seen == ["3e-9", "6.6e-7", "0.0002", "0.13", "0.13"]
 

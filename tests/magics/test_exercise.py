@@ -36,11 +36,11 @@ def cell(returned=RIGHT, options=" square"):
 
 def test_right_and_wrong(notebook):
     wrong = notebook(cell("-" + RIGHT))
-    assert "✗ `square`: not yet." in wrong.text
+    assert "✗ not yet `square`" in wrong.text
     assert "sign is wrong" in wrong.text
     assert wrong.error is None
     right = notebook(cell())
-    assert right.text.startswith("✓ `square`: right.")
+    assert right.text.startswith("✓ right `square`")
 
 
 def test_the_function_is_recorded_and_no_card_shown(notebook):
@@ -55,7 +55,7 @@ def test_a_report_can_be_asked_for_below(notebook):
     notebook("a = torch.ones(2, dtype=torch.float64, requires_grad=True)")
     ran = notebook(lines[0] + "%%autograd_function --inputs a\n" + "".join(lines[1:]))
     assert "Square: backward is right" in ran.text.replace("`", "")
-    assert "✓ `square`: right." in ran.text
+    assert "✓ right `square`" in ran.text
 
 
 def test_hints(notebook):
@@ -140,7 +140,7 @@ def test_an_exercise_declared_beside_the_notebook(notebook, tmp_path, monkeypatc
         "from nbautograd.course.exercise import Exercise\n"
         "EXERCISES = (Exercise('mine', 'f', 'value', lambda x: x + 1, lambda draw: (draw.normal(2),)),)\n"
     )
-    assert "✓ `mine`: right." in notebook("%%exercise mine\nf = lambda x: 1 + x").text
+    assert "✓ right `mine`" in notebook("%%exercise mine\nf = lambda x: 1 + x").text
 
 
 def test_declarations_that_cannot_be_read(notebook, tmp_path, monkeypatch):

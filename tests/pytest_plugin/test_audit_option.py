@@ -33,7 +33,7 @@ def test_two(): run()
 def test_three(): run()
 def test_four(): run()
 """
-WRONG = "Wrong: `Scaled` (1 of 1 custom gradients that ran)."
+WRONG = "1 of 1 custom gradients that ran came out wrong: `Scaled`."
 
 
 @pytest.fixture
