@@ -68,7 +68,7 @@ def test_the_line_takes_what_is_to_be_run(filled, line: str) -> None:
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("%autograd_audit", "takes what is to be run"),
+        ("%autograd_audit", "takes what it is to look at"),
         ("%autograd_audit undefined(a)", "`undefined` is not defined"),
         ("%%autograd_audit --bugdet 3\nwrong(a)", "--budget"),
         ("%%autograd_audit --budget never\nwrong(a)", "never"),
