@@ -16,6 +16,7 @@ from nbautograd.core.checking.prepared_inputs import is_floating
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.report_verdict import notes
+from nbautograd.core.contract.rules import Seen, grad_output_changed
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.cases import Maker, NamedCase, compared_case, fullest, maker_of, named_cases
@@ -292,8 +293,7 @@ class Compare:
         if draw.random:
             self.notes.append(Phrase("compare.random", reference=self.names[1]))
         if not all(agree_bitwise(g, before) for g, before in grads):
-            written = Finding("mutates_grad_output", "bug", "causes.mutates_grad_output", {"name": "grad_output"})
-            self.findings.append(written)
+            self.findings.append(grad_output_changed(Seen(), "grad_output"))
             return
         other = repeated(self.candidate, draw)
         if other is not None:

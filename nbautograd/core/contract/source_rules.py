@@ -183,8 +183,12 @@ def leaves_autograd(reading: Reading) -> Iterator[Finding]:
             continue
         met.add((node.attr, node.lineno))
         seen, text = reading.seen(node), ast.unparse(node)
-        if node.attr in ("data", "numpy", "no_grad"):
-            yield broken(f"{node.attr}_in_backward", seen, "recording.cut_in_backward", text=text)
+        if node.attr == "data":
+            yield broken("data_in_backward", seen, "recording.cut_in_backward", text=text)
+        elif node.attr == "numpy":
+            yield broken("numpy_in_backward", seen, "recording.cut_in_backward", text=text)
+        elif node.attr == "no_grad":
+            yield broken("no_grad_in_backward", seen, "recording.cut_in_backward", text=text)
 
 
 def empty_bodies(reading: Reading) -> Iterator[Finding]:
