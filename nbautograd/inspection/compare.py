@@ -92,7 +92,8 @@ def compare(
             that makes them; where its first arguments are whole numbers, they are sizes: the sweep calls it with
             others, one changed at a time, and resizes nothing by itself.
         cases: pairs of a name and arguments, or a callable that yields them: each is a row, as it is, and no other
-            sizes are tried. Without inputs the one with the most dimensions is checked in full, and laid out.
+            sizes are tried. Without inputs the first is checked in full; with ``layouts`` the one with the most
+            dimensions.
         sizes: other shapes to compare at, each one per tensor among the inputs, or that of the first alone, which
             tensors of the same sizes follow. None takes sizes around those of the inputs, powers of two and tiles, and
             other memory layouts; ``()`` none.
@@ -140,7 +141,7 @@ def compare(
     if maker is not None:
         inputs = maker()
     elif named and isinstance(inputs, tuple) and not inputs:
-        inputs = fullest(named)
+        inputs = named[0] if layouts is None else fullest(named)
     if ranks != 1:
         return _in_ranks(fn, Problem(pair[1], inputs, seed, assume_grad=True), ranks, placements or {}, timeout, budget)
     candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in pair)
