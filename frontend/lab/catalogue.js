@@ -26,7 +26,7 @@ export const WORDS = {
     "no_kernel": "No kernel is connected.",
     "open": "Show",
     "stop": "Stop",
-    "traceback": "traceback, with {count} frames of torch",
+    "traceback": "traceback, with {count} torch frames",
     "untrusted": "This notebook is not trusted, so the change cannot be applied. Run the cell to trust its output."
   },
   "zh": {
@@ -53,7 +53,7 @@ export const WORDS = {
     "no_kernel": "没有连接到内核。",
     "open": "查看",
     "stop": "停止",
-    "traceback": "回溯，其中 torch 的帧有 {count} 个",
+    "traceback": "回溯信息，其中有 {count} 个 torch 栈帧",
     "untrusted": "这个 notebook 未受信任，不能应用修改。重新运行单元格即可信任它的输出。"
   }
 };

@@ -297,8 +297,8 @@ def test_a_cell_that_is_no_python(tmp_path, plain):
 @pytest.mark.parametrize(
     ("answers", "sentence"),
     [("@@ other: sign\n+x = 1\n", "has an answer to `other`"),
-     ("@@ own_square: sign\n-        return 3\n+        return 4\n", "changes what is not in the solution"),
-     ("@@ own_square: sign\n-    @staticmethod\n+\n", "changes what is not in the solution")],
+     ("@@ own_square: sign\n-        return 3\n+        return 4\n", "replaces text that is not in the solution"),
+     ("@@ own_square: sign\n-    @staticmethod\n+\n", "replaces text that is not in the solution")],
 )  # fmt: skip
 def test_an_answer_that_edits_nothing(tmp_path, answers, sentence):
     path = written(tmp_path)
