@@ -24,12 +24,12 @@ STEP = "%%autograd_audit\nloss = nn.functional.cross_entropy(model(x), labels)\n
 # What the text beside a cell says of its output.
 SEEN = {
     "torch_errors": {
-        "in-place": ("output 0 of Tanh, is at version 1; expected version 0", "nbautograd.*`%autograd_explain --run`"),
-        "in-place-explain": (r"`hidden`", "`Tanh`.*(own result|自己的结果)"),
+        "in-place": ("output 0 of Tanh, is at version 1; expected version 0", "`%autograd_explain --run`"),
+        "in-place-explain": (r"`hidden`", r"`Tanh`[\s\S]*(saved|保存了)"),
         "in-place-run": (r"`hidden \+= x`.*`hidden`", r"\+ hidden = hidden \+ x", "(tried|已试过)"),
         "in-place-mended": (r"\(4, 4\)",),
         "second": ("a second time.*retain_graph=True",),
-        "second-explain": (r"state = state\.detach\(\)", r"(the\s+same\s+line\s+had\s+computed|同一行在之前)"),
+        "second-explain": (r"state = state\.detach\(\)", r"(already\s+gone\s+through|已经经过)"),
         "second-mended": ("steps: 3",),
         "retain": ("modified by an inplace operation",),
         "retain-explain": (r"optimizer\.step\(\)", r"cell\.weight_hh"),

@@ -83,6 +83,6 @@ def test_headless_twice_writes_its_own_page_again_but_no_one_elses(headless, cap
     notebook = written.with_suffix(".ipynb")
     assert page.write_page(notebook) == written
     written.write_text("mine")
-    with pytest.raises(CommandError, match="was not written by nbautograd"):
+    with pytest.raises(CommandError, match="nbautograd did not write it"):
         page.write_page(notebook)
     assert written.read_text() == "mine"

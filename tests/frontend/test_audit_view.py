@@ -35,7 +35,7 @@ def test_the_answer_the_rows_and_the_report_of_a_call_are_there(show: Any) -> No
         Doubled.apply(torch.randn(3, requires_grad=True))
         Doubled.apply(torch.randn(3, 2, requires_grad=True))
     page = show(audit.report())
-    expect(page.locator("strong").first).to_contain_text("Wrong: ")
+    expect(page.locator("strong").first).to_contain_text("wrong: Doubled")
     rows = page.locator("table").filter(has_text="Called with").locator("tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("wrong")
