@@ -279,7 +279,7 @@ def test_the_traceback_of_a_gradient_error_folds_to_the_lines_of_the_cell(page, 
     expect(card.locator("li > code")).to_have_text(["loss().backward()"])
     expect(cell(page, 2).get_by_text("_engine_run_backward").first).to_be_hidden()
     fold = card.get_by_role("button", name="RuntimeError")
-    expect(fold).to_contain_text("3 frames of torch")
+    expect(fold).to_contain_text("3 torch frames")
     fold.click()
     expect(cell(page, 2).get_by_text("_engine_run_backward").first).to_be_visible()
     fold.click()
