@@ -1,9 +1,9 @@
 """Last step: what an iteration that stops by itself leaves undone, in its values and in its gradients.
 
-How often it calls torch depends on the values. Where one more step begins, the result jumps by that step. What closes
-in at a steady rate r is off by at most its last step times the number of its steps: the rest is the step times
-r / (1 - r), and n steps from 1 to a tolerance make 1 / (1 - r) less than n. A gradient that is off by no more proves
-no mistake.
+How often it calls torch depends on the values, and what it calls does not: a branch calls something else. Where one
+more step begins, the result jumps by that step. What closes in at a steady rate r is off by at most its last step times
+the number of its steps: the rest is the step times r / (1 - r), and n steps from 1 to a tolerance make 1 / (1 - r)
+less than n. A gradient that is off by no more proves no mistake.
 A formula fitted piece by piece jumps as well; it calls torch as often everywhere, and has no such excuse.
 
 Halvings of an interval are as many everywhere: they climb in stairs, whose slopes say nothing of the whole. There the
@@ -13,6 +13,7 @@ change of forward along a way has to be the integral of backward, up to the heig
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -28,9 +29,9 @@ from nbautograd.core.stumbles import hands_over, users_errors
 
 MOST = 0.1  # of the largest entry: a gradient that is off by more is wrong, whatever iterates
 WAYS = 2  # random ones through the inputs, and through grad_outputs
-# typical elements by which inputs are moved: far first, which tells nearly always; nearer where forward refuses that,
-# or where what iterates takes as many steps there by chance
-DISTANCES = (1.0, -1.0, 2.0**-4, -(2.0**-4), 2.0**-8, -(2.0**-8))
+# typical elements by which inputs are moved: near first, where a step is as large as here; farther for what takes as
+# many steps there, unless forward refuses to go far
+DISTANCES = (2.0**-8, -(2.0**-8), 2.0**-4, -(2.0**-4), 1.0, -1.0)
 HALVINGS = 40  # between two of them: below rounding
 WIDE = 0.1  # half of a way over many stairs, in typical elements
 STEP = 1e-7  # of a difference between two stairs, in typical elements
@@ -40,14 +41,16 @@ DECADES = 2.0  # by which grad_outputs grow on a way: a tolerance may be absolut
 
 
 class _CallsOfTorch(TorchFunctionMode):
-    count = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.called = Counter[str]()
 
     @hands_over
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         if not torch.compiler.is_compiling():  # Dynamo traces into a mode
-            self.count += 1
+            self.called[getattr(func, "__name__", "")] += 1
         return func(*args, **(kwargs or {}))
 
 
@@ -63,23 +66,26 @@ def left_by_iterations(problem: Problem, outputs: Outputs) -> dict[int, float]:
         outputs: of a call at the inputs.
     """
     left = dict.fromkeys(problem.differentiable, 0.0)
-    for tried, way in enumerate(_ways(problem, outputs)):
-        if tried == 2 and not any(left.values()):
-            break  # what iterates no further along the first ways does not iterate
-        with users_errors():  # forward may refuse to go far
-            steps, low, high = _where_a_step_begins(way)
-            (values, gradients), (others, stepped) = way(low), way(high)
-            moved = math.hypot(*(float((b - a).abs().norm()) for a, b in zip(values, others, strict=True)))
-            for k, g, h in zip(left, gradients, stepped, strict=True):
-                if g is not None and h is not None and g.any():
-                    step = max(float((h - g).abs().max()), moved / _typical(problem.inputs[k]))
-                    found = steps * step / float(g.abs().max())
-                    left[k] = min(MOST, found) if found > left[k] else left[k]  # it may be NaN
+    for ways in _ways(problem, outputs):
+        both = dict.fromkeys(left, 0.0)  # what forward leaves is there beside what backward leaves
+        for way in ways:
+            with users_errors():  # forward may refuse to go far
+                steps, low, high = _where_a_step_begins(way)
+                (values, gradients), (others, stepped) = way(low), way(high)
+                moved = math.hypot(*(float((b - a).abs().norm()) for a, b in zip(values, others, strict=True)))
+                for k, g, h in zip(left, gradients, stepped, strict=True):
+                    if g is not None and h is not None and g.any():
+                        step = max(float((h - g).abs().max()), moved / _typical(problem.inputs[k]))
+                        found = steps * step / float(g.abs().max())
+                        both[k] += found if found > 0 else 0.0  # it may be NaN
+        if not any(both.values()):
+            break  # what takes as many steps along the first ways does not iterate
+        left = {k: min(MOST, max(left[k], both[k])) for k in left}
     return left
 
 
-def _ways(problem: Problem, outputs: Outputs) -> Iterator[Way]:
-    """Yield ways through all inputs at once, and through grad_outputs."""
+def _ways(problem: Problem, outputs: Outputs) -> Iterator[tuple[Way, Way]]:
+    """Yield pairs of ways: through all inputs at once, and through grad_outputs."""
     takes = problem.differentiable_outputs(outputs)
     for seed in range(problem.seed, problem.seed + WAYS):
         u = _directions([problem.inputs[k] for k in problem.differentiable], seed)
@@ -95,32 +101,33 @@ def _ways(problem: Problem, outputs: Outputs) -> Iterator[Way]:
             given = [None if a is None or b is None else size * (a + t * b) for a, b in zip(v, w, strict=True)]
             return [], [None if g is None else g / size for g in problem.vjp(outputs, given)]
 
-        yield through_inputs
-        yield through_gradients
+        yield through_inputs, through_gradients
 
 
 def _where_a_step_begins(way: Way) -> tuple[float, float, float]:
     """Return the number of steps, and the nearest numbers between which another begins; no steps where none does."""
 
-    def count(t: float) -> int:
+    def called(t: float) -> Counter[str]:
         calls = _CallsOfTorch()
         with calls:
             way(t)
-        return calls.count
+        return calls.called
 
-    low, here = 0.0, count(0.0)
+    low, here = 0.0, called(0.0)
     for high in DISTANCES:
         there = here
         with users_errors():
-            there = count(high)
-        if there != here:
-            for _ in range(HALVINGS):
-                middle = (low + high) / 2
-                if (between := count(middle)) == here:
-                    low = middle
-                else:
-                    high, there = middle, between
-            return min(here, there) / abs(here - there), low, high
+            there = called(high)
+        if there == here:
+            continue
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            if (between := called(middle)) == here:
+                low = middle
+            else:
+                high, there = middle, between
+        few, many = sorted((here.total(), there.total()))
+        return (few / (many - few), low, high) if there.keys() == here.keys() and few < many else (0.0, 0.0, 0.0)
     return 0.0, 0.0, 0.0
 
 
