@@ -333,7 +333,7 @@ def notebooks() -> None:
     skill = (ROOT / "nbautograd" / "command" / "skill.md").read_text(encoding="utf-8")
     write("reference/coding-agents.md", re.sub(r"^---\n.*?---\n", "", skill, flags=re.DOTALL))
     glossary = tomllib.loads(messages.GLOSSARY.read_text(encoding="utf-8"))
-    terms = [(english, chinese, means) for english, chinese, _, means in glossary["terms"]]
+    terms = [(english, chinese, " ".join(means)) for english, chinese, _, *means in glossary["terms"]]
     said = [messages.catalogue(lang) for lang in messages.LANGUAGES]
     terms += [(*(one[key] for one in said), " ".join(means)) for key, means in glossary["meanings"].items()]
     rows = "\n".join(f"| {english} | {chinese} | {means} |" for english, chinese, means in terms)

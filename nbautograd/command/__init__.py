@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeAlias
 from nbautograd import __version__
 from nbautograd.command.places import GUIDES
 from nbautograd.errors import CommandError, NbautogradError
-from nbautograd.messages import LANGUAGES, language, printable, set_language, text
+from nbautograd.messages import LANGUAGES, language, meaning, printable, set_language, text
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -267,8 +267,9 @@ def _explain(options: argparse.Namespace) -> int:
     from nbautograd.command.finding import page, table
 
     target, *arguments = _named_program(options, "explain")
-    if target in table() and not (options.module or Path(target).exists()):
-        print(page(target))
+    said = page(target) if target in table() else meaning(" ".join((target, *arguments)))
+    if said and not (options.module or Path(target).exists()):
+        print(said)
         return 0
     files = {"json_file": options.json, "html_file": options.html}
     return explain(target, arguments, module=bool(options.module), **files)

@@ -26,6 +26,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {"en": en.SENTENCES, "zh": zh.SENTENC
 
 # C0 and C1 without tab and newline: in a terminal they move the cursor, ring, set its title or begin another command
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_BETWEEN = re.compile("[、,`（()）]+")  # the words of a glossary row
 _CODE = re.compile(r"`[^`\n]+`")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _APART = re.compile("(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
@@ -88,14 +89,26 @@ def catalogue(lang: str) -> Mapping[str, str]:
 
 @cache
 def _meanings() -> Mapping[str, tuple[str, str]]:
-    """Return what headings mean, in English and Chinese, by their ids: the glossary's lower half."""
-    known: dict[str, tuple[str, str]] = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))["meanings"]
+    """Return what terms and headings mean, in both languages, by the term in either or the heading's id."""
+    glossary = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
+    known: dict[str, tuple[str, str]] = dict(glossary["meanings"])
+    for *words, _, english, chinese in glossary["terms"]:
+        known |= {word.strip(): (english, chinese) for word in _BETWEEN.split("、".join(words))}
     return known
 
 
-def meaning(message_id: str) -> str:
-    """Return what the heading with this id means, in the chosen language; empty where the glossary does not say."""
-    return _meanings().get(message_id, ("", ""))[language() == "zh"]
+def meaning(name: str) -> str:
+    """Return what a term, or the heading with this id, means, in the chosen language or in Chinese for a Chinese term.
+
+    It is empty for what the glossary lacks.
+
+    Example:
+        >>> from nbautograd.messages import meaning
+        >>> meaning("verdict") == meaning("views.column.verdict") != meaning("结论")
+        True
+    """
+    known = _meanings()
+    return known.get(name, known.get(catalogue("en").get(name, ""), ("", "")))[language() == "zh" or not name.isascii()]
 
 
 @cache

@@ -487,7 +487,7 @@ SENTENCES: dict[str, str] = {
     "command.help.freeze.out": "副本写到哪里，.ipynb 或 .html（默认：笔记本旁边的 NAME.frozen.ipynb）",
     "command.help.freeze.execute": "先在内存中运行笔记本，或者从不运行（默认：没有保存交互视图时才运行）",
     "command.help.explain": "在监视下运行一次出错的程序，指出错误背后的张量和那一行",
-    "command.help.explain.more": "nbautograd 的选项写在程序之前。程序在这个进程里运行一次，它的输出保持不变。程序结束后打印解释。如果程序用时不到 20 秒，还会在进程的副本里试验对一行的修改。有发现时退出状态为 1，否则程序抛出异常时为 2，否则为 0。在笔记本里用 `%autograd_explain --run`，效果相同。`nbautograd explain CODE` 打印发现代号（例如 `missing_coupling`）的含义。",
+    "command.help.explain.more": "nbautograd 的选项写在程序之前。程序在这个进程里运行一次，它的输出保持不变。程序结束后打印解释。如果程序用时不到 20 秒，还会在进程的副本里试验对一行的修改。有发现时退出状态为 1，否则程序抛出异常时为 2，否则为 0。在笔记本里用 `%autograd_explain --run`，效果相同。`nbautograd explain CODE` 打印发现代号（例如 `missing_coupling`）或术语（例如 `叶子张量`）的含义。",
     "command.help.audit": "运行一个程序，并检查它用到的每个自定义梯度（你自己的和各个包的）",
     "command.help.audit.more": "nbautograd 的选项写在程序之前。程序结束后打印报告。有梯度错误时退出状态为 1，程序或检查未能进行到底时为 2，否则为 0。在笔记本里用 `%%autograd_audit`，跑测试时用 `pytest --autograd-audit`，效果相同。",
     "command.help.audit.repro": "为每个错误的梯度在此文件夹中写出只用 torch 即可复现的脚本",

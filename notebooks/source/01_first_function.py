@@ -30,9 +30,9 @@
 #
 # **You need** Python, tensors, partial derivatives and the chain rule. **Time**: about 85 minutes, with a pause after section 6. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
 #
-# In an exercise, replace `...  # your code here` and run the cell. It says below what is right and what is not yet; add `--hints where` to its first line to be told more. `%exercises NAME` on top of a later cell stops that cell while the answer is missing.
+# In an exercise, replace `...  # your code here` and run the cell. It says below what is right and what is not yet; add `--hints where` to its first line to be told more. `%exercises NAME` on top of a later cell stops that cell while the answer is missing. `!nbautograd explain leaf tensor` says what a term means.
 
-# %% [markdown] lang="zh" pair="intro" of="d79f602a"
+# %% [markdown] lang="zh" pair="intro" of="2456340c"
 # # 01 · 第一个 Function；计算的磁带
 #
 # PyTorch 知道自家每种运算的导数，由它们组合成的也知道。其余的就要由你写一个 `torch.autograd.Function`：`forward` 负责计算，`backward` 说明梯度怎样回家。
@@ -47,7 +47,7 @@
 #
 # **预备知识**：Python、张量、偏导数和链式法则。**用时**：约 85 分钟，可以在第 6 节之后歇一歇。用 **Shift+Enter** 从上到下依次运行。看到**先猜一猜**，请先拿定主意：猜错比猜对学到的更多。
 #
-# 做练习时，把 `...  # 在此作答` 换成你的代码，再运行这一格；下面会说哪些对了，哪些还不对。在第一行加上 `--hints where`，提示会更多。后面有些格子顶上写着 `%exercises 名字`：那道练习还没有作答时，这一格就不往下运行。
+# 做练习时，把 `...  # 在此作答` 换成你的代码，再运行这一格；下面会说哪些对了，哪些还不对。在第一行加上 `--hints where`，提示会更多。后面有些格子顶上写着 `%exercises 名字`：那道练习还没有作答时，这一格就不往下运行。遇到不懂的术语，可以运行 `!nbautograd explain 叶子张量`。
 
 # %% tags=["setup"]
 import torch

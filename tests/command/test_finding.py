@@ -38,6 +38,12 @@ def test_every_entry_says_why_and_shows_a_program_or_a_sentence() -> None:
         compile(program(about), "program", "exec")
 
 
+@pytest.mark.parametrize(("words", "means"), [(["chain", "rule"], "composition"), (["梯度"], "导数")])
+def test_explain_prints_what_a_term_means(words: list[str], means: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *words]) == 0
+    assert means in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("code", ["missing_coupling", "compare_factor", "stumbled"])
 def test_explain_prints_the_page_of_a_code(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", code]) == 0

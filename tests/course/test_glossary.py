@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from nbautograd.messages import GLOSSARY, catalogue
+from nbautograd.messages import GLOSSARY, catalogue, meaning, speaking
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
@@ -13,7 +13,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 def terms() -> dict[str, str]:
     """Each term that is turned down, with the one that is used in its place."""
     rows = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))["terms"]
-    return {no: used for _, used, turned_down, _ in rows for no in turned_down.split("、") if no}
+    return {no: used for _, used, turned_down, *_ in rows for no in turned_down.split("、") if no}
 
 
 def texts() -> dict[str, str]:
@@ -36,3 +36,12 @@ def test_terms_are_the_glossarys() -> None:
 def test_the_guard_trips() -> None:
     assert len(terms()) > 20
     assert misused("反向传播又叫后向传播。", terms()) == ["后向传播"]
+
+
+def test_every_term_is_explained_in_both_languages() -> None:
+    glossary = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
+    means = [row[3:] for row in glossary["terms"]] + list(glossary["meanings"].values())
+    ends = [(en[-1], zh[-1], en.isascii(), zh.count("`") % 2) for en, zh in means]
+    assert set(ends) == {(".", "。", True, 0)}
+    with speaking("zh"):
+        assert meaning("views.column.verdict") == meaning("结论") != ""
