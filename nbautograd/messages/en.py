@@ -1279,6 +1279,7 @@ SENTENCES: dict[str, str] = {
     "views.structure.diagonal": "diagonal",
     "views.structure.block_diagonal": "block diagonal",
     "views.structure.zero": "zero",
+    "views.structure.sampled": "sampled",
     # parts and columns
     "views.part.gradcheck": "Gradcheck",
     "views.part.jacobian": "Jacobian",

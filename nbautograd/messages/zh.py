@@ -1279,6 +1279,7 @@ SENTENCES: dict[str, str] = {
     "views.structure.diagonal": "对角",
     "views.structure.block_diagonal": "分块对角",
     "views.structure.zero": "全零",
+    "views.structure.sampled": "抽样",
     # parts and columns
     "views.part.gradcheck": "梯度检查",
     "views.part.jacobian": "雅可比矩阵",

@@ -44,10 +44,9 @@ def linearity(problem: Problem, outputs: Outputs, flat: frozenset[int] = frozens
     left = dict[int, float]()
     for k, position in enumerate(problem.differentiable):
         here = {c: g[k] for c, g in answers.items()}
-        alone = [*(g / c for c, g in here.items()), other[k], zero[k]]  # each of the size that ``low`` is about
+        alone = [*(_largest(g) / abs(c) for c, g in here.items()), _largest(other[k]), _largest(zero[k])]
         noise = max(low, math.sqrt(torch.finfo(problem.inputs[position].dtype).eps)) if position in flat else low
-        finite = all(bool(g.isfinite().all()) for g in (*alone, added[k]))
-        if not finite or max(map(_largest, alone)) <= noise:
+        if not all(map(math.isfinite, (*alone, _largest(added[k])))) or max(alone) <= noise:  # what ``low`` is about
             continue
         code = _code(zero[k], here, other[k], added[k], rel)
         if code and not _rounded(problem, v, k, here):
