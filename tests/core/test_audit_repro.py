@@ -256,6 +256,7 @@ def test_real_data_is_written_only_when_asked_for(package, tmp_path):
     assert run(one.script, folder).returncode == 1
 
 
+@pytest.mark.nightly
 def test_a_class_of_a_script_goes_into_its_script_with_what_it_reads(tmp_path):
     program = PACKAGE.replace("class Root", "class Unused").replace("(Root)", "(Unused)") + textwrap.dedent(
         f"""

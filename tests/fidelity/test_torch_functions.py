@@ -89,6 +89,7 @@ WAYS = {
     "vmap": vmapped,
     "jvp": pushed,
 }
+BY_DAY = ("plain", "grad of grad", "vmap", "jvp")
 
 
 def test_the_database_is_covered():
@@ -100,7 +101,7 @@ def test_the_database_is_covered():
 @pytest.mark.parametrize(
     "watched", [pytest.param(False, id="recorded", marks=pytest.mark.nightly), pytest.param(True, id="watched")]
 )  # a watch of calls that are recorded has both
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [w if w in BY_DAY else pytest.param(w, marks=pytest.mark.nightly) for w in WAYS])
 @pytest.mark.parametrize("info", database.autograd_function_db, ids=lambda info: info.name)
 def test_functions_of_the_database(info, way, watched):
     def run():

@@ -31,7 +31,7 @@ def without_threads(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_seeds_run_without_threads_and_fork() -> None:
     run = without_threads("tests/seeds", f"--ignore={Path(__file__).relative_to(ROOT)}", "-m", "not nightly")
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-2000:]

@@ -137,7 +137,7 @@ def test_a_thin_jacobian_that_would_take_too_long_is_sampled(fn, count, monkeypa
     report = nbautograd.gradcheck(fn, values(count), order=1)
     assert report.verdict == "right"
     assert [b.structure for b in report.blocks.values()] == ["sampled"]
-    assert "sampled" in report.summary
+    assert "sampled" in str(report)
     assert len(calls) < 1000
 
 

@@ -78,7 +78,7 @@ def test_a_custom_op_is_compiled_as_an_operation() -> None:
     assert "fake tensor" in str(without)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_func_grad_inside_of_compile_leaves_backward_out(tmp_path: Path) -> None:
     report = checked(Straight, straight)
     assert report.verdict == "right"

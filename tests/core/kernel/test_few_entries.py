@@ -16,6 +16,8 @@ from nbautograd.core.kernel.yardstick import SPREADS, Yardstick, blocks, spreads
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
 pytestmark = pytest.mark.slow
 
+SEEDS = [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 4))]
+
 
 def other_tanh(x: Tensor) -> Tensor:
     """The same function, with a cancellation that tanh does not have."""
@@ -26,7 +28,7 @@ def inputs(seed: int, dtype: torch.dtype = torch.bfloat16) -> tuple[Tensor]:
     return (torch.randn(4, 40, generator=torch.Generator().manual_seed(seed)).to(dtype).requires_grad_(),)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_another_formula_is_right_at_sizes_of_one(seed: int, dtype: torch.dtype) -> None:
     sizes = [(1, 1), (1, 2), (1, 3)]
@@ -73,7 +75,7 @@ def test_what_lacks_precision_where_a_gradient_cancels_is_no_factor(seed: int) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_attention_that_saves_its_sums_in_low_precision_is_right(seed: int, dtype: torch.dtype) -> None:
     def forward(q: Tensor, k: Tensor, v: Tensor) -> Any:
         s = q.float() @ k.float().transpose(-1, -2) * q.shape[-1] ** -0.5

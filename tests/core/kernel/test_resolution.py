@@ -12,7 +12,7 @@ from nbautograd import compare
 from nbautograd.types import Comparison
 
 ABOVE, BELOW = 1.1, 0.4  # times the resolution
-HALVES = (torch.bfloat16, torch.float16)
+HALVES = (torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.nightly))
 
 
 def report(kernel: Kernel, dtype: torch.dtype, factor: float = 1.0, position: int = 0) -> Comparison:

@@ -48,7 +48,7 @@ def run(*words, cwd, **environment):
     return subprocess.run(words, cwd=cwd, env=whole, capture_output=True, text=True, timeout=250)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_gradescope(grader, tmp_path):
     """Source, submission and results in one folder, python3 on the path; the zip is what an instructor uploads."""
     root = tmp_path / "autograder"
