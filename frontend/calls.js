@@ -111,6 +111,7 @@ export function callsView(page, state) {
   return el(
     "div",
     "stack calls",
+    ...documentView(page, state.finding),
     state.trends && trendLines(page, state.trends, list, state.first),
     line.element,
     body,
@@ -224,19 +225,20 @@ function timeline(page, calls, places, chosen) {
 
 /** @param {Page} page @param {import("./states").CallState} call @param {number} k */
 function chipOf(page, call, k) {
-  const marks = [call.printed && "›", call.noticed && "!", call.exception && "✗"]
+  const marks = [call.printed && "›", (call.noticed || call.bad) && "!", call.exception && "✗"]
     .filter(Boolean)
     .join("");
   const said = [
     time(call.seconds ?? 0),
     call.printed && page.t("call.printed"),
+    call.bad && page.t("trend.bad"),
     call.noticed && page.t("noticed", { count: call.noticed }),
     call.exception,
   ].filter(Boolean);
   return el(
     "button",
     {
-      class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception ? "bad" : ""}`,
+      class: `chip ${isBackward(call) ? "backward" : "forward"} ${call.exception || call.bad ? "bad" : ""}`,
       "aria-label": `${call.function}.${call.method} ${call.name}, ${said.join(", ")}`,
       title: said.join(", "),
       style: `left:${k * STEP}px;top:${isBackward(call) ? LANE : 0}px;width:${WIDTH}px;height:${CHIP}px`,

@@ -253,7 +253,7 @@ function thumbnailView(page, span) {
  * @param {import("./tree").Link} link
  */
 function linkView(page, { words, tab = "", block, line, place, url }) {
-  if (url) return el("a", { href: url, target: "_blank" }, el("code", null, words));
+  if (url) return el("a", { href: url, target: "_blank", title: words }, page.t("code_page"));
   if (place) return placeLink(words, place);
   if (!page.tabs.includes(tab)) return null;
   return button(words, () => {

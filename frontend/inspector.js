@@ -35,10 +35,18 @@ export function inspectorView(page, state) {
   const { graph, check, comparison, source } = state;
   const parts = [
     { id: "summary", make: () => summaryView(page, state) },
-    state.calls.calls.length && { id: "calls", make: () => callsView(page, state.calls) },
+    state.calls.calls.length && {
+      id: "calls",
+      make: () => beneath(page, state, callsView(page, state.calls)),
+    },
     graph && {
       id: "graph",
-      make: () => graphView(page, { ...graph, blocks: state.blocks, function: state.function }),
+      make: () =>
+        beneath(
+          page,
+          state,
+          graphView(page, { ...graph, blocks: state.blocks, function: state.function }),
+        ),
     },
     state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
     { id: "gradcheck", make: () => gradcheckView(page, { ...state, check }) },
@@ -49,6 +57,25 @@ export function inspectorView(page, state) {
     page,
     parts.flatMap((part) => part || []),
   );
+}
+
+/**
+ * A part beneath what is wrong and the way to its line, which the part does not say by itself.
+ * @param {Page} page
+ * @param {import("./states").InspectorState} state
+ * @param {HTMLElement} part
+ */
+function beneath(page, { check, answer }, part) {
+  const [card] = answer.document,
+    [head] = card.kind === "card" ? card.body : [];
+  if (check.verdict !== "wrong" || head?.kind !== "paragraph") return part;
+  const line = answer.marks[0]?.line;
+  /** @type {import("./tree").Span[]} */
+  const way = line
+    ? [" ", { kind: "link", words: page.t("show_line", { line }), tab: "source", line }]
+    : [];
+  const said = { ...head, spans: [...head.spans, ...way] };
+  return el("div", "stack", ...documentView(page, [said]), part);
 }
 
 /**

@@ -83,7 +83,7 @@ function explored(page, block, signal, pooled) {
     explore,
     maps,
     out,
-    parts: [el("div", "bar", maps.choice), maps.element, reading, maps.scale, note],
+    parts: [maps.element, reading, maps.scale, note],
   };
 }
 
@@ -96,7 +96,7 @@ export function mapsView(page, block) {
   const alone = { ...page, can: () => false, selection: () => ({}), select() {} };
   const { explore, maps, parts } = explored(alone, block, page.signal, "panel.pooled");
   handleKeys(maps.element, explore, () => explore.goTo(worstEntry(block)));
-  return el("div", "stack", ...parts);
+  return el("div", "stack", el("div", "bar", maps.choice), ...parts);
 }
 
 /**
@@ -127,7 +127,7 @@ function blockView(page, block, signal) {
   handleKeys(maps.element, explore, toWorst);
   page.onSelect(follow, signal);
   follow(page.selection());
-  const head = heading(page, block, block.worst ? toWorst : null, out);
+  const head = heading(page, block, block.worst ? toWorst : null, out, maps.choice);
   return el("div", "stack", head, ...parts, chosen);
 }
 
@@ -152,9 +152,9 @@ function handleKeys(maps, explore, toWorst) {
  * @param {Page} page
  * @param {Block} block
  * @param {(() => void) | null} toWorst
- * @param {Node} out
+ * @param {...import("./dom.js").Child} more buttons
  */
-function heading(page, block, toWorst, out) {
+function heading(page, block, toWorst, ...more) {
   const facts = [
     extent(block).map(count).join(" × "), // rows and columns, as on a stored page
     page.word("structure", block.structure),
@@ -169,8 +169,8 @@ function heading(page, block, toWorst, out) {
     el("h4", null, el("code", null, `d ${block.output_name} / d ${block.input_name}`)),
     block.verdict && verdictWord(page, block.verdict),
     el("span", "faint facts", facts.join(" · ")),
-    out,
     toWorst &&
       el("button", { class: "button", title: "w", on: { click: toWorst } }, page.t("worst_entry")),
+    ...more,
   );
 }

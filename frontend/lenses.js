@@ -4,7 +4,7 @@ import { numbers } from "./arrays.js";
 import { button, el, prose } from "./dom.js";
 import { number, size } from "./formats.js";
 import { cellWith } from "./notebook.js";
-import { isPath } from "./scene.js";
+import { firstLine, isPath } from "./scene.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -147,20 +147,22 @@ function gradients(page, { lenses: { norms, bad }, nodes, layout }, picture, go)
   function norm(edges) {
     return Math.hypot(...edges.map((e) => Math.max(0, all[e])));
   }
+  const least = layout.paths.find(({ edges }) => Math.log10(norm(edges)) === low),
+    box = picture.boxes.get(least?.target ?? "");
+  const told =
+    bad !== null
+      ? [page.t("lens.first_bad"), " ", link(nodes[bad]?.name || `#${bad}`, () => go(bad))]
+      : box && [
+          page.t("lens.least", { size: number(10 ** low, 3) }),
+          " ",
+          link(firstLine(box), () => go(box.nodes[0])),
+        ];
   return {
     words: [
+      told ? el("strong", bad === null ? null : "bad", ...told) : "",
       low <= high ? ramp(`|g| ${number(10 ** low, 3)}`, number(10 ** high, 3)) : "",
       el("span", "bad", page.t("lens.bad")),
       page.t("lens.zero"),
-      bad !== null
-        ? el(
-            "span",
-            null,
-            page.t("lens.first_bad"),
-            " ",
-            link(nodes[bad]?.name || `#${bad}`, () => go(bad)),
-          )
-        : "",
     ],
     style: (item) => {
       const n = isPath(item) && item.edges.length ? norm(item.edges) : NaN;

@@ -17,7 +17,7 @@ import { colourings, NEGLIGIBLE, robustLimit } from "./scale.js";
 /** @typedef {{block: Block, level: Level, maps: ArrayLike<number>[], scale: Scale, only?: ArrayLike<number>}} Picture what is drawn of a level */
 
 const NAMES = ["analytical", "numerical", "difference"];
-const NARROWEST = 200; // px of a map that stands beside others
+const MEANT = 640; // px of a page on which three maps are seen beside each other
 const GAP = 18; // px between maps
 
 /** @param {Block} block @param {Level} level @param {number} cell @returns {"match" | "mismatch" | undefined} what the checker says of it */
@@ -74,7 +74,6 @@ export function heatMaps(page, block, explore, signal) {
     ...figures.map(({ element }) => element),
   );
   const below = el("div", "bar");
-  const shown = () => figures.filter(({ element }) => !element.hidden);
 
   function rescale() {
     const level = explore.top();
@@ -99,26 +98,25 @@ export function heatMaps(page, block, explore, signal) {
   function paint() {
     const { level } = picture,
       axes = axesOf(block, level);
-    const beside = shown().length;
     const [left] = margins(...axes);
-    const cell = largestCell(maps, level, beside, left + 6);
+    const one = large || (fitsAll(maps, level, left + 6) ? "" : NAMES[0]);
+    const cell = largestCell(maps, level, one ? 1 : figures.length, left + 6);
     const fonts = { font: getComputedStyle(maps).fontFamily, colours: page.colours() };
     const marks = { cursor: explore.cursor(), mark: explore.mark(), chosen: explore.chosen() };
-    figures.forEach((one, k) => {
-      if (one.element.hidden) return;
-      one.place(axes, cell, level);
+    maps.classList.toggle("one", Boolean(one));
+    figures.forEach((figure, k) => {
+      figure.frame.hidden = Boolean(one) && one !== NAMES[k];
+      figure.title.setAttribute("aria-pressed", String(one === NAMES[k]));
+      if (figure.frame.hidden) return;
+      figure.place(axes, cell, level);
       const { most, shares } = looks[k];
       const look = { ...fonts, ...marks, most, shares, cell, only: picture.only };
-      draw(one.canvas, { rows: level.rows, cols: level.cols, values: picture.maps[k] }, look);
+      draw(figure.canvas, { rows: level.rows, cols: level.cols, values: picture.maps[k] }, look);
     });
   }
   /** @param {string} name of a map that stands alone, or among the others again */
   function enlarge(name) {
     large = large === name ? "" : name;
-    figures.forEach(({ element, title }, k) => {
-      element.hidden = Boolean(large) && large !== NAMES[k];
-      title.setAttribute("aria-pressed", String(large === NAMES[k]));
-    });
     paint();
   }
   /** @param {boolean} only */
@@ -145,23 +143,23 @@ export function heatMaps(page, block, explore, signal) {
 }
 
 /**
- * As many maps beside each other as there is room for; where not all are, fewer if numbers then fit into their cells.
- * @param {HTMLElement} maps @param {Level} level
- * @param {number} beside how many stand there @param {number} margin px of each that are not cells
+ * The side of a cell where so many maps stand beside each other.
+ * @param {HTMLElement} maps @param {Level} level @param {number} beside @param {number} margin px of each that are not cells
  */
 function largestCell(maps, { rows, cols }, beside, margin) {
-  const width = maps.clientWidth || 3 * NARROWEST;
-  const most = Math.max(1, Math.min(beside, Math.floor((width + GAP) / (NARROWEST + GAP))));
-  const sizes = Array.from({ length: most }, (_, k) =>
-    cellSize(
-      rows,
-      cols,
-      Math.floor((width - GAP * (most - k - 1)) / (most - k)) - margin,
-      beside > 1 ? undefined : LARGE_CELL,
-    ),
+  const width = ((maps.clientWidth || MEANT) - GAP * (beside - 1)) / beside - margin;
+  return cellSize(rows, cols, Math.floor(width), beside > 1 ? undefined : LARGE_CELL);
+}
+
+/**
+ * Whether all maps are shown, as they are compared best: where there is room, or one alone would show no more.
+ * @param {HTMLElement} maps @param {Level} level @param {number} margin
+ */
+function fitsAll(maps, level, margin) {
+  const all = largestCell(maps, level, NAMES.length, margin);
+  return (
+    maps.clientWidth >= MEANT || all >= NUMBERED || all === largestCell(maps, level, 1, margin)
   );
-  const readable = most < beside && sizes.find((cell) => cell >= NUMBERED); // all beside each other are compared best
-  return readable || sizes[0];
 }
 
 /** @param {string} name @param {string} help what a click on it does @param {() => void} enlarge */
@@ -189,7 +187,7 @@ function figure(name, help, enlarge) {
     canvas.style.margin = `${top}px 0 0 ${left}px`;
     frame.replaceChildren(canvas, axesView(...axes, cell, [level.rows, level.cols]));
   }
-  return { element, canvas, title, place };
+  return { element, frame, canvas, title, place };
 }
 
 /**

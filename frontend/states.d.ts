@@ -135,6 +135,7 @@ export interface CallState {
   noticed: number;
   bytes: number;
   printed: boolean;
+  bad: boolean;
   forward?: number;
   exception?: string;
   document?: Block[];
@@ -159,6 +160,7 @@ export interface CallsState {
   first: number;
   dropped: number;
   problems: string[];
+  finding: Block[];
   trends: TrendsState | null;
 }
 

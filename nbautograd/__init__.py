@@ -80,7 +80,9 @@ def load_ipython_extension(shell: Any) -> None:
 
         from nbautograd.messages import text
 
-        said = display({"text/plain": text("magics.loading")}, raw=True, display_id=True)
+        said = display({"text/plain": text("magics.loading", name="torch")}, raw=True, display_id=True)
+        importlib.import_module("torch")  # two thirds of the time: what follows says that it goes on
+        said.update({"text/plain": text("magics.loading", name="nbautograd")}, raw=True)
     from nbautograd.magics import load
 
     load(shell)

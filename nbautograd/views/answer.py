@@ -12,6 +12,7 @@ from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.inspection.report import FunctionReport
+from nbautograd.views.once import once
 from nbautograd.views.phrases import code, few, listed, say
 
 TOLD = 3  # findings told in the answer, those of several inputs as one; the rest follow below
@@ -46,6 +47,7 @@ class Answer:
     first_only: str = ""
 
 
+@once
 def answer(report: FunctionReport | GradcheckReport) -> Answer:
     """Compose the first lines of a report."""
     check = report.gradcheck if isinstance(report, FunctionReport) else report

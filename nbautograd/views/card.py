@@ -10,7 +10,7 @@ from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.recording.call import CallLog
 from nbautograd.views import bundle
 from nbautograd.views.builders import build
-from nbautograd.views.builders.calls import calls_table, log_document
+from nbautograd.views.builders.calls import calls_document, calls_table, how_many
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import Block, Card, Document, Item, Verbatim, sentences
 
@@ -61,8 +61,8 @@ def mimebundle(value: RecordingCard | Notice) -> dict[str, str]:
 
 
 def glance(card: RecordingCard) -> dict[str, str]:
-    """Return the card while its cell still runs: the headline and a row for each of its calls, quick to make."""
-    return bundle.written(_boxed((*sentences([headline(card)]), *calls_table(card.calls))))
+    """Return the card while its cell still runs: its line and a row for each of its calls, quick to make."""
+    return bundle.written(_boxed((*sentences([recording_line(card)]), *calls_table(card.calls))))
 
 
 @build.register
@@ -70,8 +70,8 @@ def card_document(card: RecordingCard) -> Document:
     """Return the card's one line, what reading the source showed, what is offered, and the calls."""
     findings = [Item(finding_document(finding)) for finding in card.findings]
     offers = [block for offer in card.offers for block in _notice_blocks(offer)]
-    calls = log_document(card.calls) if card.calls else ()
-    return _boxed((*sentences([headline(card)]), *findings, *offers, *calls))
+    counted = () if card.earlier or not card.calls else (how_many(card.calls),)
+    return _boxed(calls_document(card.calls, *sentences([recording_line(card)]), *findings, *offers, *counted))
 
 
 @build.register
@@ -88,8 +88,8 @@ def _boxed(body: tuple[Block, ...]) -> Document:
     return (Card("unchecked", body),)
 
 
-def headline(card: RecordingCard) -> str:
-    """Return the card's one line."""
+def recording_line(card: RecordingCard) -> str:
+    """Return which Functions are recorded, and how many of their calls are kept."""
     names = ", ".join(f"`{name}`" for name in card.functions)
     if not card.calls:
         return messages.text("magics.card_waiting", names=names, hint=card.hint)

@@ -347,7 +347,7 @@ def thumbnail(matrix: Array, most: float | None = None, floor: float = 0.0) -> s
 def legend() -> str:
     """Return a bar from the most negative colour to the most positive, 160 x 12 pixels, without words."""
     stops = [tag("stop", {"class": f"g{k}", "offset": f"{k / 8:g}"}) for k in range(9)]
-    themes = ("".join(f".g{k}{{stop-color:{theme.MAPS[t][2 * k]}}}" for k in range(9)) for t in ("light", "dark"))
+    themes = ("".join(f".g{k}{{stop-color:{palette.colours(t)[4 * k]}}}" for k in range(9)) for t in ("light", "dark"))
     sheet = Markup("{}@media(prefers-color-scheme:dark){{{}}}".format(*themes))
     start = {"xmlns": NAMESPACE, "width": "160", "height": "12"}
     bar = tag("rect", {"width": 160, "height": 12, "rx": 2, "fill": "url(#a)"})

@@ -17,7 +17,7 @@ from nbautograd import messages
 from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views import theme
-from nbautograd.views.layout import Box, Layout, Lens, Line, Path, layout
+from nbautograd.views.layout import BOXES, Box, Layout, Lens, Line, Path, first_layout, layout
 from nbautograd.views.layout.text import fit, text_width
 from nbautograd.views.theme import Colour
 
@@ -95,7 +95,7 @@ escape = lru_cache(maxsize=4096)(escape_html)  # the same few names come again a
 
 
 def svg(
-    graph: AutogradGraph, *, boxes: int | None = 300, most: int | None = None, notes: bool = True, lens: Lens = ""
+    graph: AutogradGraph, *, boxes: int | None = BOXES, most: int | None = None, notes: bool = True, lens: Lens = ""
 ) -> str:
     """Draw a backward graph.
 
@@ -115,9 +115,10 @@ def svg(
         >>> nbautograd.graph((a * a).sum()).to_svg()[:4]
         '<svg'
     """
+    first = first_layout(graph) if boxes == BOXES and not (notes or lens) else None
     graph = graph if notes else replace(graph, notes=())
     with collector_paused():
-        document = draw(layout(graph, boxes=boxes, lens=lens))
+        document = draw(first or layout(graph, boxes=boxes, lens=lens))
         for fewer in FEWER:
             if most is None or len(document) <= most:
                 break

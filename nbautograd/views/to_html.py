@@ -228,7 +228,7 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
             return _thumbnail(span) if room.thumbnails else Markup("")
         case Link(url=url) if url:
             said = {"href": url, "title": f"nbautograd explain {span.words}"}
-            return tag("a", said, _span(Code(span.words), room))
+            return tag("a", said, messages.text("views.code_page"))
         case Link():
             return _span(Code(span.words), room) if span.place else Markup("")
 

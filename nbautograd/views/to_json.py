@@ -19,7 +19,7 @@ from nbautograd import messages
 from nbautograd.core.display import plain
 from nbautograd.core.values import TensorSummary
 from nbautograd.views.document import Block, Document, Drawing, Heatmaps, PageOnly, Series, Span, Thumbnail, paragraph
-from nbautograd.views.layout import layout
+from nbautograd.views.layout import first_layout
 from nbautograd.views.packing import Packed, drawn_state, small
 from nbautograd.views.phrases import counted
 from nbautograd.views.tensors import contents, pooling
@@ -136,5 +136,5 @@ def _heatmaps(part: Heatmaps) -> dict[str, Any]:
 def _drawing(part: Drawing) -> dict[str, Any]:
     """Return the layout of a graph; of a large one only its name, as it has a view of its own."""
     small = 0 < len(part.graph.nodes) <= MOST_NODES
-    drawn = to_json(layout(dataclasses.replace(part.graph, notes=()))) if small else None
+    drawn = to_json(first_layout(part.graph)) if small else None
     return {"kind": "drawing", "title": part.title, "layout": drawn}

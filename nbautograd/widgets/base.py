@@ -26,7 +26,7 @@ Question = Callable[[Mapping[str, Any]], Answer]
 SHARED = (
     "graphs.kept_in_all",
     *(f"views.{word}" for word in ("colon", "semicolon", "line", "nothing", "call.printed", "column.gradient")),
-    *(f"views.{word}" for word in ("evidence.incomplete", "fix.change", "tensor.scalar")),
+    *(f"views.{word}" for word in ("code_page", "evidence.incomplete", "fix.change", "tensor.scalar")),
     *(f"views.{group}." for group in ("verdict", "block", "structure", "panel", "part")),
 )
 RAISED = {f"widgets.{name}" for name in ("unknown_option", "no_view", "no_block", "too_large")}

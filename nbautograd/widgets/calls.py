@@ -11,14 +11,14 @@ import numpy as np
 from nbautograd.core.recording.call import Call, CallLog
 from nbautograd.core.recording.trends import Trends, trends
 from nbautograd.errors import InputError
-from nbautograd.views.builders.calls import ctx_column, method_document
+from nbautograd.views.builders.calls import ctx_column, first_bad, method_document, not_finite
 from nbautograd.views.packing import array, state_of
 from nbautograd.widgets.base import Question, ViewWidget
-from nbautograd.widgets.encoding import encoded_size
 from nbautograd.widgets.states import CallsAnswer, CallsState, CallState, TrendsState
 
 MOST_CALLS = 500  # the newest are on the time line at first; the page asks for so many others at once
 WHOLE = 250_000  # bytes of calls that are sent with all that they saw, the newest; the page asks for the others
+BYTES, BYTES_WITH_RANGE = 4, 10  # of a cell as it is sent; measured, as the 450 of a value's words are
 COLUMNS = 800  # of a trend
 
 
@@ -29,9 +29,9 @@ def call_state(call: Call, names: Mapping[int, str]) -> CallState:
 
 def listed_state(call: Call) -> CallState:
     """Return what the time line shows of a call."""
-    return state_of(
-        CallState, call, noticed=len(call.warnings), bytes=call.ctx.bytes, printed=bool(call.stdout), ctx=None
-    )
+    bad = not_finite(call)[0] == "returned"
+    facts = {"noticed": len(call.warnings), "bytes": call.ctx.bytes, "printed": bool(call.stdout), "bad": bad}
+    return state_of(CallState, call, **facts, ctx=None)
 
 
 def calls_state(log: CallLog) -> CallsState:
@@ -42,15 +42,25 @@ def calls_state(log: CallLog) -> CallsState:
     states, room = [], WHOLE
     for call in reversed(shown):
         state = call_state(call, names) if room > 0 else listed_state(call)
-        room -= encoded_size(state) if room > 0 else 0
+        room -= _weight(call) if room > 0 else 0
         states.append(state)
     return CallsState(
         calls=states[::-1],
         first=len(calls) - len(shown),
         dropped=log.dropped,
         problems=list(map(str, log.problems)),
+        finding=first_bad(log, measured.first_bad),
         trends=_trends_state(measured, calls) if len(calls) > 2 else None,
     )
+
+
+def _weight(call: Call) -> int:
+    """Estimate the bytes of all that a call saw: a name and a few numbers of each value, and the cells of its map."""
+    values = (*call.inputs, *call.outputs, *call.ctx.saved_tensors, *call.ctx.attributes.values())
+    tensors = [v.tensor for v in values if v.tensor is not None]
+    maps = [(t.thumbnail.size, t.ranges) for t in tensors if t.thumbnail is not None]
+    cells = sum(size * (BYTES if ranges is None else BYTES_WITH_RANGE) for size, ranges in maps)
+    return 450 * len(values) + len(call.stdout) + cells
 
 
 def _trends_state(measured: Trends, calls: Sequence[Call]) -> TrendsState:

@@ -16,7 +16,7 @@ from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
 from nbautograd.views.builders.calls import ctx_column, values_column
 from nbautograd.views.document import Document
-from nbautograd.views.layout import Layout, layout
+from nbautograd.views.layout import Layout, first_layout, layout
 from nbautograd.views.layout.columns import WIDE
 from nbautograd.views.packing import array, small, state_of
 from nbautograd.views.tensors import contents, picture_caption
@@ -51,7 +51,7 @@ def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> GraphState:
     """
     few = len(graph.nodes) + len(graph.edges) <= MOST_THUMBNAILS
     return GraphState(
-        **vars(first_picture(graph)),
+        **vars(picture_state(graph, first_layout(graph))),
         total=len(graph.nodes),
         widest=WIDE,
         nodes=[_node(node, few) for node in graph.nodes[:MOST_DETAILS]],
@@ -169,11 +169,6 @@ def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
 
 def _is_width(wide: Any) -> bool:
     return wide is None or (type(wide) is int and 0 < wide <= WIDE)
-
-
-def first_picture(graph: AutogradGraph) -> Picture:
-    """Return the picture that is drawn to begin with: the static one."""
-    return picture_state(graph, layout(replace(graph, notes=())))
 
 
 def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:

@@ -30,6 +30,7 @@ class CallState:
         noticed: how many warnings there were.
         bytes: memory that its ctx keeps.
         printed: True where it wrote to stdout.
+        bad: True where it made NaN or infinity of finite numbers.
         document: what it was given, printed, raised and returned.
         ctx: what its ctx keeps.
     """
@@ -42,6 +43,7 @@ class CallState:
     noticed: int
     bytes: int
     printed: bool
+    bad: bool
     forward: int | None = None
     exception: str | None = None
     document: Document | None = None
@@ -81,6 +83,7 @@ class CallsState:
         first: position in the log of the first of them.
         dropped: how many older ones the log itself has let go.
         problems: what could not be recorded.
+        finding: the first call with a bad element; may be empty.
         trends: measures of all calls; None where there are too few.
     """
 
@@ -88,6 +91,7 @@ class CallsState:
     first: int
     dropped: int
     problems: Sequence[str]
+    finding: Document
     trends: TrendsState | None
 
 

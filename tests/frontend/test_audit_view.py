@@ -80,9 +80,10 @@ def opened(page: Any, width: int = 1280, scheme: str = "light") -> list[Any]:
         summary.click()
     for summary in page.locator("summary", has_text="Numbers").all():
         summary.click()
-    for canvas in page.locator(".maps canvas").all():
-        expect(canvas).to_be_visible()
-    return page.locator(".maps").all()
+    maps = page.locator(".maps").all()
+    for one in maps:
+        expect(one.locator("canvas:visible").first).to_be_visible()
+    return maps
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (480, "dark")])
@@ -91,11 +92,11 @@ def test_the_heat_maps_of_a_call_are_in_its_report(show: Any, two: AuditReport, 
 
     page = show(two)
     maps = opened(page, width, scheme)
-    assert [m.locator("canvas").count() for m in maps] == [3, 3]
+    assert [m.locator("canvas:visible").count() for m in maps] == [3, 3] if width > 640 else [1, 1]
     coloured = """c => {
       const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height);
       return new Set(new Uint32Array(data.buffer)).size; }"""
-    for canvas in page.locator(".maps canvas").all():
+    for canvas in page.locator(".maps canvas:visible").all():
         assert canvas.evaluate(coloured) > 4
     expect(page.locator(".note", has_text="each cell shows the largest of 2 × 2 entries")).to_have_count(1)
     root = "document.querySelector('.nbag-live').shadowRoot.querySelector('.nbag')"

@@ -235,18 +235,33 @@ def test_what_the_checker_calls_equal_is_no_difference(show: Any, outlier: Any) 
 def test_one_map_alone_is_large_and_the_wrong_cells_only(show: Any, outlier: Any) -> None:
     page = show(outlier, kind="jacobian")
     table, title = colours("light"), page.locator(".maps figcaption button").nth(2)
-    canvas = page.locator(".maps figure:visible canvas").last
-    before = canvas.bounding_box()["width"]
+    seen = page.locator(".maps canvas:visible")
+    before = seen.last.bounding_box()["width"]
     title.press("Enter")
-    expect(page.locator(".maps figure:visible figcaption")).to_have_text(["difference"])
-    assert canvas.bounding_box()["width"] > 1.5 * before
+    expect(seen).to_have_count(1)
+    expect(page.locator(".maps [aria-pressed=true]")).to_have_text("difference")
+    assert seen.bounding_box()["width"] > 1.5 * before
     title.click()
-    expect(page.locator(".maps figure:visible")).to_have_count(3)
+    expect(seen).to_have_count(3)
     wrong = page.get_by_role("button", name="wrong cells only")
     wrong.click()
     assert page.evaluate(PIXEL, [0, 0, 0, 10, 10]) == table[-4]
     assert page.evaluate(PIXEL, [0, 3, 4, 10, 10]) == table[-5]
     expect(wrong).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_narrow_page_has_a_switch_between_the_maps(show: Any, outlier: Any) -> None:
+    page = show(outlier, kind="jacobian")
+    page.set_viewport_size({"width": 480, "height": 900})
+    seen, titles = page.locator(".maps canvas:visible"), page.locator(".maps figcaption button")
+    expect(seen).to_have_count(1)
+    tops = {title.bounding_box()["y"] for title in titles.all()}
+    assert len(tops) == 1  # beside each other
+    for title in titles.all()[1:]:
+        title.click()
+        expect(seen).to_have_count(1)
+        expect(page.locator(".maps [aria-pressed=true]")).to_have_text(title.inner_text())
+    assert page.locator(".nbag").evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
 def test_axes_name_sides_and_cells_and_cells_are_squares(show: Any, outlier: Any) -> None:
@@ -258,7 +273,7 @@ def test_axes_name_sides_and_cells_and_cells_are_squares(show: Any, outlier: Any
     for width in (1280, 480):
         page.set_viewport_size({"width": width, "height": 700})
         box = page.locator(".maps canvas").first.bounding_box()
-        assert box["width"] == box["height"] <= 280
+        assert box["width"] == box["height"] <= width - 60
 
 
 def test_limits_and_lines_are_those_of_the_static_heat_map(show: Any, small: Any) -> None:

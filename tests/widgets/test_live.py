@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -49,6 +50,25 @@ def test_with_a_kernel_the_widget_knows_its_place(wire: Wire, samples: Any, kern
     (opened,) = wire.opened()
     assert f'class="nbautograd {opened["state"]["_anchor"]}"' in bundle["text/html"]
     assert opened["state"]["_kind"] == "inspector"
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("nbautograd.views.answer", "_headline"),
+        ("nbautograd.views.layout.build", "_build"),
+        ("nbautograd.widgets.encoding.json", "dumps"),
+        ("nbautograd.views.bundle", "build"),
+    ],
+)
+def test_nothing_is_computed_twice_for_a_shown_report(
+    wire: Wire, samples: Any, kernel: Kernel, monkeypatch: pytest.MonkeyPatch, module: str, name: str
+) -> None:
+    home, report, ran = pkgutil.resolve_name(module), samples.report(), []
+    whole = getattr(home, name)
+    monkeypatch.setattr(home, name, lambda *args, **kwargs: (ran.append(name), whole(*args, **kwargs))[1])
+    report._repr_mimebundle_()
+    assert len(ran) == 1
 
 
 def test_each_display_has_its_own_place(wire: Wire, samples: Any, kernel: Kernel) -> None:

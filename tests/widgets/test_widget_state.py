@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections import Counter
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -16,15 +15,11 @@ import torch
 from comm_wire import Wire, decoded, put, sync
 
 import nbautograd
-from nbautograd.core.checking.block import JacobianBlock
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.course.progress import CourseProgress
 from nbautograd.errors import CallError
 from nbautograd.inspection.explanation import Explanation
-from nbautograd.views.answer import answer
 from nbautograd.views.bundle import mimebundle as static_bundle
-from nbautograd.views.layout import layout
-from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.live import VIEWS, widget
 
 MEGABYTE = 1_000_000
@@ -48,28 +43,6 @@ def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
     kinds = ["inspector", "graph", "jacobian", "gradcheck", "calls", "motion", *["document"] * len(documents)]
     assert [type(v).__name__ for v in values] == list(VIEWS)
     assert [v.widget()._kind for v in values] == kinds
-
-
-@pytest.mark.parametrize("show", [static_bundle, lambda report: report.widget()], ids=["page", "live"])
-def test_a_shown_report_computes_each_part_once(wire: Wire, show: Any) -> None:
-    x = torch.ones(3, dtype=torch.float64, requires_grad=True)
-    report = nbautograd.inspect(torch.mul, x, x.detach().clone().requires_grad_())
-    assert len(report.gradcheck.blocks) == 2
-    show(report)  # what is imported late is imported
-    counts: Counter[str] = Counter()
-    parts = {f.__code__: f.__name__ for f in (answer, layout, JacobianBlock.pooled, encode)}
-
-    def count(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code in parts:
-            counts[parts[frame.f_code]] += 1
-
-    sys.setprofile(count)
-    try:
-        show(report)
-    finally:
-        sys.setprofile(None)
-    sent = {} if show is static_bundle else {"encode": 1}
-    assert counts == {"answer": 1, "layout": 1, "pooled": 2, **sent}
 
 
 def test_the_state_goes_as_one_buffer_with_arrays_in_it(wire: Wire, samples: Any) -> None:

@@ -15,6 +15,7 @@ from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import (
     Block,
     Cell,
+    Chip,
     Code,
     Document,
     Faint,
@@ -29,7 +30,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.phrases import counted, functions, listed
+from nbautograd.views.phrases import counted, functions, listed, say
 from nbautograd.views.tensors import abbreviated, contents, kind, picture_caption, remarks, what
 
 FIRST, LAST = 4, 8  # calls of a long log that are listed, and between them the first that something is wrong with
@@ -43,32 +44,47 @@ Row = tuple[Cell, ...]
 
 @build.register
 def log_document(log: CallLog) -> Document:
-    """Return how many calls there are, which was the first with NaN, a row for each, and what the last ones saw."""
+    """Return which call was the first with NaN, how many there are, a row for each, and what the last ones saw."""
+    return calls_document(log, how_many(log))
+
+
+def how_many(log: CallLog) -> Paragraph:
+    """Return how many calls there are."""
     if not log.calls:
-        head = Paragraph((messages.text("views.headline.no_calls"),))
-    else:
-        head = paragraph(Strong(messages.text("views.headline.calls", calls=counted("calls", len(log)))))
-    return (head, *calls_document(log))
+        return Paragraph((messages.text("views.headline.no_calls"),))
+    return paragraph(Strong(messages.text("views.headline.calls", calls=counted("calls", len(log)))))
 
 
-def calls_document(log: CallLog) -> Document:
-    """Return the first call that something is wrong with, the table, what is missing, what the last calls saw."""
+def calls_document(log: CallLog, *head: Block) -> Document:
+    """Return the first call that something is wrong with, the table, what is missing, what the last calls saw.
+
+    Args:
+        log: the calls.
+        head: what stands above the table, below what is wrong.
+    """
     bad = trends(log).first_bad if len(log.calls) > FEW else None
-    return (*_first_bad(log, bad), *calls_table(log, bad), *_missing(log), *_details(log, bad))
+    return (*first_bad(log, bad), *head, *calls_table(log, bad), *_missing(log), *_details(log, bad))
 
 
-def _first_bad(log: CallLog, bad: int | None) -> Document:
+def first_bad(log: CallLog, bad: int | None) -> Document:
     """Return which call was the first to raise, to be given or to return NaN or infinity."""
     if bad is None:
         return ()
     call = log.calls[bad]
-    title = {"call": call.name, "method": f"{call.function}.{call.method}"}
-    if call.exception:
-        return sentences([messages.text("views.calls.first_raised", exception=call.exception, **title)])
+    which, names = ("raised", []) if call.exception else not_finite(call)
+    if not which:
+        return ()
+    words = {"call": call.name, "method": f"{call.function}.{call.method}", "exception": call.exception}
+    said = messages.text(f"views.calls.first_{which}", names=listed(names), **words)
+    return (paragraph(Chip(say("kind", "lint"), "lint", plain=""), Strong(said), look="head"),)
+
+
+def not_finite(call: Call) -> tuple[str, list[str]]:
+    """Return whether a call was ``"given"`` or ``"returned"`` NaN or infinity, and in what."""
     for which, values in (("given", call.inputs), ("returned", call.outputs)):
         if names := [f"`{v.name}`" for v in values if v.tensor and (v.tensor.nan or v.tensor.inf)]:
-            return sentences([messages.text(f"views.calls.first_{which}", names=listed(names), **title)])
-    return ()
+            return which, names
+    return "", []
 
 
 def calls_table(log: CallLog, bad: int | None = None) -> Document:
@@ -83,7 +99,7 @@ def calls_table(log: CallLog, bad: int | None = None) -> Document:
         if k - before > 2:
             rows.append((messages.text("views.calls.folded", n=formats.count(k - before - 1)),))
         between = range(before + 1, k) if k - before == 2 else ()  # one that is hidden would take a row as well
-        rows += [_row(calls[at], names) for at in (*between, k)]
+        rows += [_row(calls[at], names, at == bad) for at in (*between, k)]
         before = k
     header = ("#", *(messages.text(f"views.column.{c}") for c in ("method", "in", "out", "ctx", "ms")))
     return (Table(header, tuple(rows), messages.text("views.caption.calls", function=functions(log)), right=(0, 5)),)
@@ -205,8 +221,8 @@ def _name(index: int | None, names: Mapping[int, str]) -> str:
     return "" if index is None else names.get(index, "")
 
 
-def _row(call: Call, names: Mapping[int, str]) -> Row:
-    method = (Code(call.method),)
+def _row(call: Call, names: Mapping[int, str], bad: bool) -> Row:
+    method = (Chip("✗", "wrong"), " ", Code(call.method)) if bad else (Code(call.method),)
     if (forward := _name(call.forward, names)) and call.method != "setup_context":
         method += (" ", Faint(messages.text("views.call.for", call=forward)))  # type: ignore[assignment]
     out = Strong(call.exception) if call.exception else _listed(call.outputs)

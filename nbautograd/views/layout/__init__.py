@@ -7,11 +7,14 @@ widget's first frame are the same. The loss is at the top, gradients flow downwa
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from nbautograd.core.display import Displayable
 from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.views.once import once
+
+BOXES = 300  # of a picture, until somebody asks for more
 
 BoxKind = Literal["op", "function", "leaf", "output", "portal", "group", "ghost"]
 
@@ -127,7 +130,7 @@ class Layout(Displayable):
 def layout(
     graph: AutogradGraph,
     *,
-    boxes: int | None = 300,
+    boxes: int | None = BOXES,
     lens: Lens = "",
     opened: Collection[str] = (),
     wide: int | None = None,
@@ -148,3 +151,9 @@ def layout(
     from nbautograd.views.layout.columns import WIDE
 
     return build(graph, boxes, lens, opened, WIDE if wide is None else wide)
+
+
+@once
+def first_layout(graph: AutogradGraph) -> Layout:
+    """Return the layout that a report begins with, stored and live: without the graph's notes, which stand below it."""
+    return layout(replace(graph, notes=()))
