@@ -19,6 +19,7 @@ import { colourings, NEGLIGIBLE, robustLimit } from "./scale.js";
 const NAMES = ["analytical", "numerical", "difference"];
 const MEANT = 640; // px of a page on which three maps are seen beside each other
 const GAP = 18; // px between maps
+const USUAL = 1000; // px of a page that does not show the maps yet
 
 /** @param {Block} block @param {Level} level @param {number} cell @returns {"match" | "mismatch" | undefined} what the checker says of it */
 function judgement(block, level, cell) {
@@ -147,7 +148,7 @@ export function heatMaps(page, block, explore, signal) {
  * @param {HTMLElement} maps @param {Level} level @param {number} beside @param {number} margin px of each that are not cells
  */
 function largestCell(maps, { rows, cols }, beside, margin) {
-  const width = ((maps.clientWidth || MEANT) - GAP * (beside - 1)) / beside - margin;
+  const width = ((maps.clientWidth || USUAL) - GAP * (beside - 1)) / beside - margin;
   return cellSize(rows, cols, Math.floor(width), beside > 1 ? undefined : LARGE_CELL);
 }
 
@@ -158,7 +159,9 @@ function largestCell(maps, { rows, cols }, beside, margin) {
 function fitsAll(maps, level, margin) {
   const all = largestCell(maps, level, NAMES.length, margin);
   return (
-    maps.clientWidth >= MEANT || all >= NUMBERED || all === largestCell(maps, level, 1, margin)
+    (maps.clientWidth || USUAL) >= MEANT ||
+    all >= NUMBERED ||
+    all === largestCell(maps, level, 1, margin)
   );
 }
 
