@@ -40,7 +40,7 @@ def mimebundle(value: ExerciseResult | CourseProgress) -> dict[str, str]:
         >>> from nbautograd.course.result import ExerciseResult
         >>> from nbautograd.course.rendering import mimebundle
         >>> print(mimebundle(ExerciseResult("multiply", "Multiply", "unanswered", line=4))["text/plain"])
-        · not answered yet `multiply`
+        · not answered yet `multiply` line 4
           Replace `...` with your answer and run the cell.
     """
     return drawn(value)
@@ -50,7 +50,8 @@ def mimebundle(value: ExerciseResult | CourseProgress) -> dict[str, str]:
 def result_document(value: ExerciseResult) -> Document:
     """Return how an exercise stands, the checks that failed with what helps, and in smaller print the others."""
     mark = Chip(f"{MARK[value.state]} {messages.text(f'course.chip.{value.state}')}", TONE[value.state])
-    head = paragraph(mark, Strong(code(value.exercise)))
+    place = [] if value.line is None else [messages.text("views.line", line=value.line)]
+    head = paragraph(mark, Strong(code(value.exercise)), *place)
     shown = value.outcomes if value.state == "failed" else ()
     failed = [_failed(outcome, value.hints) for outcome in shown if outcome.state == "failed"]
     small = [Item(sentences(below(value), "small"))] if below(value) else []

@@ -40,7 +40,7 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
     cause = unused(program) if removed is None or after < watch.passes else None
     if removed is not None and (cause is None or cause.did is None):
         return removed
-    return cause or ErrorCause("grad_none", (finding("grad_none.not_reached", None, name=name),), name)
+    return cause or ErrorCause("grad_none", (finding("grad_none.somewhere", None, name=name),), name)
 
 
 def of_last_backward(program: Program, tensor: torch.Tensor, name: str) -> Program:

@@ -56,7 +56,7 @@ Step = Fn.of("Step", "x: return torch.where(x >= 2, 3 * x, x * x)", "grad_output
 
 
 def test_the_element_at_a_jump_is_named_with_its_value():
-    assert str(check(Step, 1.0, 2.0).reason).startswith("`output[1]` jumps at `x[1] = 2.0`, or changes too steeply")
+    assert str(check(Step, 1.0, 2.0).reason).startswith("`output[1]` jumps at `x[1] = 2.0`")
 
 
 def test_a_wrong_root_is_wrong_elsewhere_all_the_same():

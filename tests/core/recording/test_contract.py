@@ -34,7 +34,7 @@ def test_careless():
     assert found["wrong_number_of_gradients"].params["expected"] == 2
     sentences = [f.message for f in read_contract(functions.Careless) if f.code == "undefined_name"]
     assert any("that is a variable of forward" in s for s in sentences)
-    assert any("nothing of that name is defined" in s for s in sentences)
+    assert any("nothing has that name" in s for s in sentences)
 
 
 def test_bugs_come_first():

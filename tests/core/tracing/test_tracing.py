@@ -222,7 +222,7 @@ def test_recursion_ends_as_it_would_and_is_one_finding() -> None:
         torch.stack([Loops(), Loops()])  # type: ignore[list-item]
     assert len(log) > 50
     shown = log.read()._repr_mimebundle_()["text/plain"]
-    assert "each call nested in the one before: an argument that is passed on is still a `Loops`" in " ".join(
+    assert "each call inside the one before. An argument that is passed on is still a `Loops`" in " ".join(
         shown.split()
     )
     assert len(shown.splitlines()) < 12
