@@ -122,9 +122,9 @@ def audit(
 ) -> Any:
     """Check every custom gradient that a piece of a program uses, at the arguments that it gets there.
 
-    Every ``torch.autograd.Function`` that is called inside the block, yours and those of libraries, and every
-    operation of ``torch.library`` with a gradient, is watched: that changes nothing. Copies of the smallest arguments
-    of each kind are kept (three of a kind, 64 MiB of a Function, 256 MiB in all) and checked by ``report()``.
+    It watches every ``torch.autograd.Function`` called inside the block and every operation of ``torch.library`` with a
+    gradient. That changes nothing. It keeps copies of the smallest arguments (three of a kind, 64 MiB of a Function,
+    256 MiB in all); ``report()`` checks them.
 
     Args:
         fn: a callable to run once; None to return a context manager.
@@ -132,7 +132,7 @@ def audit(
         budget: seconds that all checks may take.
         per_function: seconds that those of one Function may take.
         compile: True compares each Function that is right with itself under torch.compile (``aot_eager``,
-            ``inductor``), or the backends; that takes seconds for each, which count. What changes is a finding.
+            ``inductor``), or the backends. Each takes seconds, which count. What changes is a finding.
 
     Returns:
         Without ``fn`` an Audit, for ``with``; its ``report()`` gives the AuditReport. With ``fn`` the AuditReport.

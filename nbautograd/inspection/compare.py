@@ -79,36 +79,35 @@ def compare(
 ) -> Comparison:
     """Compare a Function with a reference: outputs and gradients, and where asked graphs and time.
 
-    There is no tolerance. Golden values are the reference's in float64 on the same inputs; the yardstick is the
-    reference in the dtype itself, and how far correct implementations may be apart is sampled by random rounding. In
-    float64, where nothing is more exact, what rounding in float32 explains is let pass.
+    There is no tolerance. Golden values are the reference's in float64 on the same inputs. The yardstick is the
+    reference in the dtype itself. Random rounding samples how far apart correct implementations may be. In float64
+    nothing is more exact, so what rounding in float32 explains passes.
 
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
         reference: a callable that takes the same arguments and computes the same with torch's own operations. None,
             with ``compile``, takes ``fn`` itself.
-        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated, or all floating ones
-            where none does. A single tensor will do. Copies are used, so nobody's ``.grad`` changes. Or a callable
-            that makes them; where its first arguments are whole numbers, they are sizes: the sweep calls it with
-            others, one changed at a time, and resizes nothing by itself.
-        cases: pairs of a name and arguments, or a callable that yields them: each is a row, as it is, and no other
-            sizes are tried. Without inputs the first is checked in full; with ``layouts`` the one with the most
-            dimensions.
-        sizes: other shapes to compare at, each one per tensor among the inputs, or that of the first alone, which
-            tensors of the same sizes follow. None takes sizes around those of the inputs, powers of two and tiles, and
-            other memory layouts; ``()`` none.
-        layouts: names of memory layouts, or ``"all"``: inputs and grad_outputs contiguous, transposed, expanded, with
-            gaps, as slices of one tensor, behind others in one storage and with channels last, each with each. None
-            takes the most usual ones, beside sizes.
+        inputs: a tuple of arguments, tensors or not. Those that require grad are differentiated, or all floating ones
+            if none does. A single tensor will do. Copies are used, so no ``.grad`` changes. Or a callable that makes
+            them. If its first arguments are whole numbers, they are sizes: the sweep calls it with others, one changed
+            at a time, and resizes nothing by itself.
+        cases: pairs of a name and arguments, or a callable that yields them. Each is a row as it is, and no other sizes
+            are tried. Without inputs the first is checked in full; with ``layouts`` the one with the most dimensions.
+        sizes: other shapes to compare at: one for each tensor among the inputs, or the first one's, which tensors of
+            the same sizes follow. None takes sizes around those of the inputs, powers of two and tiles, and other
+            memory layouts; ``()`` none.
+        layouts: names of memory layouts, or ``"all"``: contiguous, transposed, expanded, with gaps, slices of one
+            tensor, behind others in one storage, channels last; each for inputs and grad_outputs. None takes the most
+            usual ones, beside sizes.
         dtypes: further dtypes to compare in.
         compile: True compares the same call under torch.compile as well, with torch's backends that compile here; or
             the backends. That takes seconds, with inductor up to a minute, which the budget does not count. What
             torch.compile changes is told as a risk.
-        ranks: more than 1 calls ``fn`` in so many processes on this machine, with gloo as their process group, and
-            the reference in this one. Or a ``torch.distributed.launcher.api.LaunchConfig``, for ranks elsewhere.
-            ``fn`` has to be importable; nothing is swept.
-        placements: with ``ranks``, by position of an input the dimension along which each rank gets its own piece,
-            as ``Shard(dim)`` does. The other inputs each rank gets whole, and their gradients are to be whole there.
+        ranks: with more than 1, as many processes on this machine call ``fn`` in a gloo group; the reference runs in
+            this process. Or a ``torch.distributed.launcher.api.LaunchConfig``, for ranks elsewhere. ``fn`` has to be
+            importable; nothing is swept.
+        placements: with ``ranks``, maps the position of an input to the dimension along which ranks get their pieces,
+            as ``Shard(dim)`` does. Each rank gets the other inputs whole, and must return whole gradients for them.
         timeout: seconds that the ranks may take.
         graph: True adds the two backward graphs, and the bytes that each keeps.
         time: True adds how long each takes.
@@ -121,8 +120,8 @@ def compare(
         The comparison. A wrong gradient never raises.
 
     Raises:
-        CallError: ``fn`` or ``reference`` cannot be called, there is neither a reference nor ``compile``, the inputs
-            are no tuple, or the sizes do not fit.
+        CallError: ``fn`` or ``reference`` cannot be called, both reference and ``compile`` are missing, the inputs are
+            no tuple, or the sizes do not fit.
         InputError: nothing in the inputs can be differentiated.
 
     Example:

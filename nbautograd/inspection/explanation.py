@@ -98,11 +98,11 @@ def explain(
     """Say what is behind one of torch's gradient errors: which tensor, which line.
 
     Args:
-        target: an error that torch raised; a loss or another tensor, for NaN, a graph that is cut, and ``.grad`` that
-            is None; or a function, which is run and watched: so are lines seen that an error no longer shows.
+        target: an error that torch raised. Or a loss or another tensor, for NaN, a graph that is cut, or a ``.grad``
+            that is None. Or a function, which is run and watched, to see lines that an error no longer shows.
         args: arguments of the function.
-        apart: run the function in a copy of the process, so that whatever it changes is gone again and nothing reaches
-            files or the network; False runs it in this process, as a call would.
+        apart: run the function in a copy of the process: its changes are discarded, and nothing reaches files or the
+            network. False runs it in this process, as a call would.
         names: the variables to look for tensors in; None takes those of the calling code.
         run: how an error's program is run once more; the notebook gives its cell.
 

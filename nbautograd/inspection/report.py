@@ -79,7 +79,7 @@ def inspect(
 
     Args:
         fn: a Function class, its ``apply``, or any callable that uses one.
-        inputs: its arguments; copies are used, so nobody's ``.grad`` changes.
+        inputs: its arguments; copies are used, so no ``.grad`` changes.
         reference: a native op or plain function to compare with.
         hints: how much the findings give away, as for ``gradcheck``.
         order: whether second derivatives count, as for ``gradcheck``.

@@ -211,7 +211,7 @@ def _argument(name: str, item: Any) -> str:
     if type(item) in (list, tuple):
         inside = ", ".join(_argument(f"{name}_{k}", x) for k, x in enumerate(item))
         return f"[{inside}]" if isinstance(item, list) else f"({inside},)" if item else "()"
-    raise NoScript("audit.repro_argument", type=type(item).__name__)
+    raise NoScript("audit.repro_name", name=type(item).__name__)
 
 
 @dataclass(frozen=True)
@@ -519,7 +519,7 @@ def _random_argument(item: Any) -> str:
     if item.is_floating_point():
         return f"torch.randn({tuple(item.shape)}).to({item.dtype})" + ".requires_grad_()" * item.requires_grad
     if item.numel() > MOST_NAMES:
-        raise NoScript("audit.repro_argument", type=type(item).__name__)
+        raise NoScript("audit.repro_name", name=type(item).__name__)
     return f"torch.tensor({item.tolist()}, dtype={item.dtype})"
 
 

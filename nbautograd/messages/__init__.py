@@ -26,7 +26,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {"en": en.SENTENCES, "zh": zh.SENTENC
 
 # C0 and C1 without tab and newline: in a terminal they move the cursor, ring, set its title or begin another command
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_BETWEEN = re.compile("[、,`（()）]+")  # the words of a glossary row
+_BETWEEN = re.compile(r"\s*[、,`（()）]+\s*")  # the terms of a glossary row
 _CODE = re.compile(r"`[^`\n]+`")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _APART = re.compile("(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
@@ -93,7 +93,7 @@ def _meanings() -> Mapping[str, tuple[str, str]]:
     glossary = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
     known: dict[str, tuple[str, str]] = dict(glossary["meanings"])
     for *words, _, english, chinese in glossary["terms"]:
-        known |= {word.strip(): (english, chinese) for word in _BETWEEN.split("、".join(words))}
+        known |= dict.fromkeys(filter(None, _BETWEEN.split("、".join(words))), (english, chinese))
     return known
 
 

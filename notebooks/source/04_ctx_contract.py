@@ -221,9 +221,9 @@ class MulConstant(Function):
 #
 # PyTorch makes up a tensor of zeros for the other, so that you need not think about it. That costs memory and a multiplication by zeros. With `ctx.set_materialize_grads(False)` you say: give me `None` instead, I shall deal with it.
 #
-# **Predict.** Below, only the first of two outputs is used. What stands under *in* for the backward: two tensors, or a tensor and `None`?
+# **Predict.** Below, only the first of two outputs is used. What is shown under *in* for the backward: two tensors, or a tensor and `None`?
 
-# %% [markdown] lang="zh" pair="unused" of="28e258bf"
+# %% [markdown] lang="zh" pair="unused" of="c6f99f18"
 # 两个，每个参数一个；$c$ 不是张量，所以第二个是 `None`。
 #
 # ## 3. 没人使用的输出
@@ -294,9 +294,9 @@ class MulConstant(Function):
 #
 # ### Exercise `sin_cos`
 #
-# `SinCos` returns the pair $(\sin x, \cos x)$. Ask not to be given zeros, and handle the `None`s. The derivative of each is made of the other, so **predict**: need you save anything besides the outputs?
+# `SinCos` returns the pair $(\sin x, \cos x)$. Ask not to be given zeros, and handle the `None`s. The derivative of each is made of the other, so **predict**: do you need to save anything besides the outputs?
 
-# %% [markdown] lang="zh" pair="sin-cos-task" of="0bb8d485"
+# %% [markdown] lang="zh" pair="sin-cos-task" of="03b3b548"
 # 会抛出 `TypeError`，所以要先判断。
 #
 # ### 练习 `sin_cos`

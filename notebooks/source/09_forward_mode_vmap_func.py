@@ -195,7 +195,7 @@ bias = torch.randn(2, dtype=torch.float64)
 grad(lambda weight: CombinedLinear.apply(rows, weight, bias).sum())(weight)
 
 # %% [markdown] lang="en" pair="port-why"
-# It refuses. The transforms must see `forward` as a function of tensors, and `ctx` apart from it. So split it:
+# It refuses. The transforms need `forward` as a function of tensors alone, without `ctx`. So split it:
 #
 # 1. `forward(input, weight, bias)` computes and nothing else;
 # 2. `setup_context(ctx, inputs, output)` saves and computes nothing. `inputs` holds *all* arguments of `forward`, those that were left out with their defaults.
@@ -206,7 +206,7 @@ grad(lambda weight: CombinedLinear.apply(rows, weight, bias).sum())(weight)
 #
 # Port it. Both ways of leaving `bias` out must work: not given, and given as `None`.
 
-# %% [markdown] lang="zh" pair="port-why" of="140df083"
+# %% [markdown] lang="zh" pair="port-why" of="6d3ba5df"
 # 它拒绝了。这些变换需要把 `forward` 看成只与张量有关的函数，而把 `ctx` 放在一边。所以要拆成两半：
 #
 # 1. `forward(input, weight, bias)` 只负责计算；

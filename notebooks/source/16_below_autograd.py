@@ -54,13 +54,13 @@ import nbautograd
 # %% [markdown] lang="en" pair="dispatch"
 # ## 1. One floor below
 #
-# `__torch_function__` is asked at the front door: `torch.add`, `x.sum()`, as you wrote them. Autograd does its work behind that door, and below autograd there is a second question, `__torch_dispatch__`: here the functions are the primitive ones, `aten.add.Tensor`, and **backward's own operations come by as well**.
+# `__torch_function__` is asked at the front door: `torch.add`, `x.sum()`, as you wrote them. Autograd works behind that door. Below it comes a second question, `__torch_dispatch__`. Here the functions are the primitive ones, such as `aten.add.Tensor`, and **backward's own operations come by as well**.
 #
 # A wrapper uses it: an object that says *I am a 2×2 float tensor*, holds another tensor, and answers each operation by computing with what it holds. torch's sharded and masked tensors, `DTensor` and `MaskedTensor`, are built like that. To look first, the cell uses a mode (section 2). Modes live in `torch.utils._python_dispatch`: the underscore says that torch may move it.
 #
 # **Predict.** `y = x * x; y.sum().backward()`: which primitive operations will be seen?
 
-# %% [markdown] lang="zh" pair="dispatch" of="47c98a74"
+# %% [markdown] lang="zh" pair="dispatch" of="91ac420d"
 # ## 1. 再往下一层
 #
 # `__torch_function__` 守在大门口：看到的是你写下的 `torch.add`、`x.sum()`。进门之后才轮到自动求导；自动求导的下面还有第二次询问，`__torch_dispatch__`：这里的函数都是最基本的运算，例如 `aten.add.Tensor`，而且**反向传播自己做的运算也会经过这里**。
@@ -125,7 +125,7 @@ class Counting(torch.Tensor):
 # %% [markdown] lang="en" pair="modes"
 # ## 2. Everything at once
 #
-# A type is asked only about calls with an object of its own. A **mode** is asked about everything, for the time of a `with` block: `TorchFunctionMode` at the front door, `TorchDispatchMode` one floor below. `Peek` above was one. torch's FLOP counter stands on a mode, and so do the checks of your Functions in this course.
+# A type is asked only about calls with an object of its own. A **mode** is asked about everything, for the time of a `with` block: `TorchFunctionMode` at the front door, `TorchDispatchMode` one floor below. `Peek` above was one. torch's FLOP counter is built on a mode, and so are the checks of your Functions in this course.
 #
 # While a mode's method runs, the mode itself is switched off; so calling `func` there does not ask this mode again.
 #
@@ -133,7 +133,7 @@ class Counting(torch.Tensor):
 #
 # Write the mode `OpLog`. After `with OpLog() as log:` the list `log.names` holds the name, `str(func)`, of every primitive operation in order, those of backward among them. One log inside another: both see what the inner block does.
 
-# %% [markdown] lang="zh" pair="modes" of="491df1a8"
+# %% [markdown] lang="zh" pair="modes" of="65852229"
 # ## 2. 一网打尽
 #
 # 类型只在参数里有自己的对象时才会被询问。**模式**则在 `with` 块里对一切运算都被询问：`TorchFunctionMode` 守大门，`TorchDispatchMode` 守下面一层。上面的 `Peek` 就是一个。torch 的 FLOP 计数器里就有一个模式；本课程检查你写的 Function 时，也用到模式。

@@ -71,7 +71,7 @@ def test_a_template_can_be_released_as_it_is(tmp_path, lang, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--new", "a/b"], "is no name for a notebook"),
+        (["--new", "a/b"], "cannot name a notebook"),
         (["--new", "99_squares"], "99_squares.py exists already"),
         (["--new", "own"], "own_exercises.py exists already"),
         ([], "name a source notebook, or `--new NAME`"),

@@ -22,7 +22,10 @@ from nbautograd.views.phrases import MARKS, VERDICT_MARKS, dedented
 from nbautograd.views.theme import TONES
 from nbautograd.views.to_text import table, width
 
-REASONS = ("kink", "jump", "staircase", "scale of stairs", "float32", "noise", "domain edge", "interrupted")
+REASONS = (
+    *("kink", "jump", "staircase", "scale of stairs", "handed on", "float32", "noise", "domain edge", "interrupted"),
+    *("rounds inside", "raised", "approximate", "backward noise", "low precision", "no entries"),
+)
 TERMS = {
     "block": get_args(BlockVerdict),
     "verdict": get_args(AuditVerdict),

@@ -40,19 +40,18 @@ APPLIES = frozenset(f.__code__ for f in _BOUND if hasattr(f, "__code__"))
 class Budget:
     """Seconds and bytes that a check may use.
 
-    Seconds end the search for causes and fixes and the look at second derivatives first; where they must end the
-    verdict itself it is "cannot tell", and a finding of code ``"stopped"`` says what was left out. A call of the
-    user's code that does not return is interrupted between two steps of Python, in whichever thread the check runs,
-    and named; the default budget interrupts nothing. What cannot be interrupted is one call into C: a product of
-    matrices, a ``time.sleep``, a loop of a compiled extension; the check then ends as soon as that returns.
+    Seconds first end the search for causes and fixes and the check of second derivatives. If they end the verdict
+    itself, it is "cannot tell". A finding of code ``"stopped"`` says what was left out. A call of the user's code that
+    does not return is interrupted between two steps of Python, and named. The default budget interrupts nothing. One
+    call into C (a matrix product, ``time.sleep``) cannot be interrupted: the check ends when it returns.
 
     Attributes:
         seconds: wall time of the whole check; None for no limit.
         bytes: memory of the tensors that it may hold beside what the caller holds; None for no limit. Larger Jacobians
             are sampled, and a check that needs more to begin with "cannot tell".
-        verdict_by_counts: True where the verdict depends on counts alone, so that every machine finds the same one:
-            seconds count for what comes after it, between two calls of the user's code. The budget that ``gradcheck``
-            has by default is such a one.
+        verdict_by_counts: True if the verdict depends on counts alone, so every machine finds the same one. Seconds
+            then count only after the verdict, between two calls of the user's code. ``gradcheck`` has such a budget by
+            default.
 
     Example:
         >>> import torch, nbautograd

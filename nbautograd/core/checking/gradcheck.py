@@ -39,30 +39,29 @@ def gradcheck(
 ) -> GradcheckReport:
     """Compare the backward of a Function with independent witnesses, and say why where they differ.
 
-    Central differences at a ladder of steps, with Richardson's extrapolation, give each doubtful entry an error bar; an
-    entry is wrong when it is off by more than ten of them. In low precision, where differences drown in noise, see
-    ``nbautograd.compare``.
+    Central differences with Richardson's extrapolation give each doubtful entry an error bar. An entry is wrong when it
+    is off by more than ten of them. In low precision, where differences drown in noise, see ``nbautograd.compare``.
 
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
-        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated, or all floating ones
-            where none does. A single tensor will do. Complex tensors count as pairs of real numbers.
+        inputs: a tuple of arguments, tensors or not. Those that require grad are differentiated, or all floating ones
+            if none does. A single tensor will do. Complex tensors count as pairs of real numbers.
         atol, rtol: an entry that is off by at most ``atol + rtol * |numerical|`` is right.
         eps: first step of the differences, absolute; by default by precision and size of the input.
-        order: 2 lets second derivatives count in ``bool(report)`` and ``raise_if_wrong()``; 1 does not look at them;
-            None, the default, looks at them where the first ones are right, and tells what is wrong as a risk.
+        order: 2 lets second derivatives count in ``bool(report)`` and ``raise_if_wrong()``; 1 leaves them out. None,
+            the default, checks them if the first ones are right, and reports errors as a risk.
         seed: of the random cotangents and probes, and given to all random generators before each call.
-        hints: how much the findings give away: ``"none"`` that a gradient is wrong, ``"what"`` also what is wrong with
-            it, ``"where"`` also the line, ``"fix"`` also what to do, with a change that was tried if one is found.
-        budget: seconds and memory that the check may use: a ``Budget``, a number of seconds, or None for no limit.
-            By default a verdict takes as many runs as it needs, what explains it 60 seconds more, and the memory is
-            4 GiB. Seconds that are given also end a call of the user's code that does not return. What was left out
-            is told by a finding of code ``"stopped"``.
-        progress: called with (steps done, steps in all, what is being done) as a large check goes on. A method
-            ``verdict_known`` of it is called once with a report that holds the blocks and the verdict on first
-            derivatives, as soon as that is known: before causes, fixes and second derivatives. An interrupt
-            (Ctrl-C, the stop button, or a KeyboardInterrupt that this raises) ends the check with what it has.
-        meant: the pairs (output, input) whose gradient is meant to be no derivative; an audit leaves them unjudged.
+        hints: how much the findings give away: ``"none"`` says that a gradient is wrong, ``"what"`` what is wrong with
+            it. ``"where"`` adds the line; ``"fix"`` adds what to do and a tried change if there is one.
+        budget: seconds and memory that the check may use: a ``Budget``, a number of seconds, or None for no limit. By
+            default a verdict takes as many runs as it needs, explaining it takes 60 seconds more at most, and the
+            memory is 4 GiB. Given seconds also end a call of the user's code that does not return. A finding of code
+            ``"stopped"`` says what was left out.
+        progress: called with (steps done, steps in all, what is being done) as a large check goes on. Its method
+            ``verdict_known``, if there is one, is called once, with the blocks and the verdict on first derivatives,
+            before causes, fixes and second derivatives. An interrupt (Ctrl-C, the stop button, a KeyboardInterrupt
+            raised here) ends the check with what it has.
+        meant: the pairs (output, input) whose gradient is deliberately no derivative; an audit does not judge them.
 
     Returns:
         The report: ``verdict`` is on first derivatives, ``order2`` on second ones. A wrong gradient never raises.
@@ -147,8 +146,8 @@ def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianRepor
 
     Args:
         fn: a Function class, its ``apply``, or any callable that returns tensors.
-        inputs: a tuple of arguments, tensors or not; those that require grad are differentiated, or
-            all floating ones where none does.
+        inputs: a tuple of arguments, tensors or not. Those that require grad are differentiated, or all floating ones
+            if none does.
         eps: step of the differences, absolute; by default by precision and size of the input.
 
     Returns:

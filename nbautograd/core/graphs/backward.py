@@ -31,15 +31,15 @@ def backward(
 ) -> AutogradGraph:
     """Run ``torch.autograd.backward`` and return the graph with the gradient on every node and every edge.
 
-    ``.grad`` of the leaves accumulates bit for bit as without this function; the sum of what the edges into a node
-    carry is the node's gradient.
+    ``.grad`` of the leaves accumulates bit for bit as without this function. A node's gradient is the sum of what the
+    edges into it carry.
 
     Args:
         tensors: the tensor or tensors to differentiate, as for ``torch.autograd.backward``.
         gradient: the cotangent of each; None for scalars.
         retain_graph, create_graph, inputs: as for ``torch.autograd.backward``.
         names: variable name -> tensor or module for the labels, as for ``graph``.
-        raises: False returns what flowed, with a note, when backward raises; True lets the exception go on its way.
+        raises: False returns what flowed, with a note, when backward raises; True passes the exception on.
 
     Returns:
         The graph as it stood before backward, with summaries of the gradients.

@@ -47,13 +47,13 @@ def graph(
     """Read the backward graph of one or more tensors, before or after backward, without running anything.
 
     Args:
-        tensors: a tensor, or any nesting of lists, tuples, dicts and model outputs that holds tensors.
+        tensors: a tensor, or lists, tuples, dicts and model outputs that hold tensors, nested or not.
         names: variable name -> tensor or module, for the labels (other values are ignored), or a module; None takes the
             variables of the calling code.
         saved: whether to read what torch's own nodes saved; None does so in graphs of at most 300 nodes. What custom
             Functions saved is always read.
-        first: for a gradient made by ``backward(..., create_graph=True)`` what that returned: each node then tells
-            which node of it it comes from.
+        first: the result of ``backward(..., create_graph=True)`` that made this gradient: each node then names the node
+            there that it comes from.
 
     Returns:
         The graph. Buffers that a backward freed are marked, a tensor without a graph is a root without a node.

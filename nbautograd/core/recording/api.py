@@ -40,8 +40,8 @@ def instrument(cls: C) -> C:
     The class behaves as before: same results, same errors, same source, same pickles. Doing it twice changes nothing.
 
     Args:
-        cls: a subclass of ``torch.autograd.Function``, or its ``apply``; an operation made by
-            ``torch.library.custom_op`` is recorded once its gradient is registered.
+        cls: a subclass of ``torch.autograd.Function``, or its ``apply``. Or an operation of
+            ``torch.library.custom_op``, once its gradient is registered.
 
     Returns:
         The class itself (or what was given).
@@ -112,7 +112,7 @@ def recording(*classes: type, level: str = "summary") -> Iterator[CallLog]:
     Args:
         classes: which Functions; none means those that are instrumented already.
         level: ``"off"``, ``"shapes"`` (no elements), ``"summary"`` (small tensors whole, a sample of large ones),
-            ``"pooled"`` (of large ones statistics and a picture of all elements) or ``"values"`` (all elements).
+            ``"pooled"`` (a picture and statistics of large ones) or ``"values"`` (all elements).
 
     Yields:
         A CallLog of these calls, newest last; it may be read during the block and after it.

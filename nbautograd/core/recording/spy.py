@@ -252,7 +252,9 @@ def install(cls: type, function: InstrumentedFunction, recorder: Recorder) -> li
     _tie(cls, *spies.get("forward", (None, None)), *spies.get("setup_context", (None, None)))
     backward_class = private_ctx.backward_class(cls)
     if backward_class is None:
-        problems.append(Phrase("recording.no_backward_class", function=cls.__name__))
+        problems.append(
+            Phrase("recording.failed_to_install", function=f"{cls.__name__}.forward", error="no backward class")
+        )
     elif "__init__" not in vars(backward_class):
         backward_class.__init__ = _CtxCreation(function, recorder)  # type: ignore[misc]
     private_ctx.watch_materialize_grads(cls)

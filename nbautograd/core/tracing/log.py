@@ -22,8 +22,8 @@ _problems: weakref.WeakKeyDictionary[type, tuple[Phrase, ...]] = weakref.WeakKey
 def trace(cls: C) -> C:
     """Trace a class's ``__torch_function__`` and ``__torch_dispatch__`` from now on. Also a class decorator.
 
-    The class behaves as before; each call of the methods is written down: which torch function, for which types, with
-    which arguments, and what was answered. Doing it twice changes nothing.
+    The class behaves as before. Each call of the methods is recorded: torch function, types, arguments and answer.
+    Doing it twice changes nothing.
 
     Args:
         cls: a class whose body defines one of the two methods: a duck type, a subclass of ``torch.Tensor``, or a

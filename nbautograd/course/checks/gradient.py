@@ -32,10 +32,7 @@ MANY = 6  # inputs of which not every subset is tried, only each alone and all b
 # what is no bug to the checker, as torch sums it up or converts it in silence, and is here: it is what is to be learnt
 COUNTED = {"grad_shape_reduced", "grad_dtype_cast"}
 # how a gradient differs from the one asked for -> the sentence
-SAID = {
-    **{code: f"course.asked.{code}" for code in ("zero_gradient", "derivative_of_forward")},
-    **{code: f"causes.{code}.what" for code in ("sign", "constant_factor")},
-}
+SAID = {code: f"causes.{code}.what" for code in ("sign", "constant_factor")}
 
 # findings that hold whatever gradient is asked for: of a surrogate the others would say that it is no derivative
 WHATEVER_IS_ASKED = COUNTED | {
@@ -134,7 +131,7 @@ def _not_the_one_asked_for(
             where = Phrase("findings.look_at_value", value=phrases.value(problem, position))
             params = {"input": problem.input_names[position]}
             sentence = SAID.get(code, "course.asked.wrong_unclassified")
-            advice = f"{sentence if sentence.startswith('course.') else 'course.asked.wrong_unclassified'}.advice"
+            advice = "course.asked.wrong_unclassified.advice"
             yield Failure(code, sentence, params, (*((where,) if problem.source is not None else ()), advice))
 
 

@@ -90,6 +90,9 @@ ScaleIsNone = Unpacked.of("ScaleIsNone", "x: ctx.set_materialize_grads(False); r
 
 NoneUnseen = Fn.of("NoneUnseen", "x: ctx.set_materialize_grads(False); return 2 * x, 3 * x",
     "a, b: return 2 * a + 3 * b")  # fmt: skip
+TwoSaved = Fn.of("TwoSaved", "x: save(x); return 2 * x", "grad: a, b = saved; return 2 * grad")
+OneOfTwo = Fn.of("OneOfTwo", "x: return 2 * x, 3 * x", "grad: return 2 * grad")
+View = Fn.of("View", "x: return x.view_as(x)", "grad: return grad")
 
 
 @pytest.mark.parametrize(
@@ -99,6 +102,9 @@ NoneUnseen = Fn.of("NoneUnseen", "x: ctx.set_materialize_grads(False); return 2 
         (Unpacked, "causes.exception_other"),
         (ScaleIsNone, "causes.exception_other"),
         (NoneUnseen, "causes.undefined_grad"),
+        (TwoSaved, "causes.exception_unpacked_wrongly"),
+        (OneOfTwo, "causes.exception_grad_output_count"),
+        (lambda x: View.apply(x).mul_(2), "causes.exception_view_modified"),
     ],
 )
 def test_only_the_cause_is_blamed(fn, message):

@@ -61,6 +61,7 @@ OUTPUTS = {
     "float8": lambda y: y.to(torch.float8_e5m2),
     "chalf": lambda y: torch.complex(y, y).to(torch.complex32),
     "meta": lambda y: y.to("meta"),
+    "quantised": lambda y: torch.quantize_per_tensor(y.float(), 0.1, 0, torch.qint8),
 }
 UNMOVED = {
     "sparse": lambda: plain().to_sparse(),

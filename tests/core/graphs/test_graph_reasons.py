@@ -43,7 +43,7 @@ def test_a_detached_copy_was_used():
     copy = torch.ones_like(a)
     loss = (copy * b).sum()
     assert nbautograd.why_none(a, loss, names={"a": a, "loss": loss}).what == (
-        "`a` is not a part of the graph of loss: a detached copy of it was used, or it was not used at all."
+        "`a` is not in the graph of loss: it was not used, or only a detached copy of it was."
     )
 
 
