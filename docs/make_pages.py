@@ -16,6 +16,7 @@ import json
 import linecache
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -121,6 +122,11 @@ def ran(code: str, about: Mapping[str, Any]) -> Ran:
 def run_program(name: str, source: str) -> Any:
     """Run a program as a file of that name and return its report."""
     torch.manual_seed(0)
+    if "__main__" in source:  # ranks import it as the file that was started
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / name
+            file.write_text(source)
+            return runpy.run_path(str(file), run_name="__main__")["report"]
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     module = sys.modules[name.removesuffix(".py")] = ModuleType(name.removesuffix(".py"))  # torch.compile imports it
     with warnings.catch_warnings():
@@ -149,7 +155,7 @@ def finding_page(code: str, about: Mapping[str, Any]) -> None:
         raise Untrue(f"{code}: its example does not give it: {report}")
     parts += ["## The code", marked(source, found), "## What you see", fenced("text", str(report))]
     if right or found.fix is not None:
-        before, after = (source, right) if right else (found.fix.before, found.fix.source)
+        before, after = (source, right) if right else (found.fix.before or about["program"], found.fix.source)
         lines = difflib.unified_diff(before.strip().splitlines(), after.strip().splitlines(), n=1, lineterm="")
         parts += ["## The change", fenced("diff", "\n".join(line for line in list(lines)[2:] if line[:2] != "@@"))]
     parts += ["## How it is confirmed", confirmed(found), ALSO]
@@ -158,7 +164,7 @@ def finding_page(code: str, about: Mapping[str, Any]) -> None:
 
 def marked(source: str, found: Finding) -> str:
     """Return the source with the line that changes emphasised, where the finding has one."""
-    first = "" if found.fix is None else found.fix.before.strip().splitlines()[0].strip()
+    first = "" if found.fix is None else found.fix.before.strip().partition("\n")[0].strip()
     at = next((n for n, line in enumerate(source.splitlines(), 1) if first and line.strip() == first), None)
     return fenced("python", source, *(() if at is None else (f":emphasize-lines: {at}", "")))
 
@@ -170,7 +176,7 @@ def confirmed(found: Finding) -> str:
             "The reference ran in float64 on the same numbers, and in the kernel's own dtype, which says how large "
             "rounding is. The difference was larger, and at fresh draws of inputs and grad_outputs it was so again."
         )
-    if found.fix is not None:
+    if found.fix is not None and found.fix.verified:
         return (
             "The change was run at random points that it was not found at: every entry of every gradient agreed with "
             "finite differences there. A change that fails at one of them is not shown."

@@ -96,7 +96,7 @@ def program(about: Mapping[str, Any], backward: str = "") -> str:
     lines += [about.get("inputs", (_IN_HALF if compared else _IN_DOUBLE) + _others(args, bool(compared)))]
     call = f"compare(Example, reference, ({args},))" if compared else f"gradcheck(Example, ({args},))"
     call = about.get("call", f"nbautograd.{call}")
-    return "\n".join((*lines, call if call.startswith("with ") else f"report = {call}", ""))
+    return "\n".join((*lines, call if call.startswith(("with ", "if ")) else f"report = {call}", ""))
 
 
 def _others(args: str, compared: bool) -> str:

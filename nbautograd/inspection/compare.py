@@ -362,9 +362,9 @@ class Compare:
         candidate, outcome = self.candidate, self.outcome
         tracks = [] if outcome is None else outcome.trial.tracks
         wrong, conditions = ((), {}) if outcome is None else (outcome.wrong, outcome.conditions)
-        values = self.values or [(None, None)] * len(tracks)
-        quantities = tuple(
-            _quantity(track, k in wrong, conditions.get(k, 0.0), values[k]) for k, track in enumerate(tracks)
+        quantities = tuple(  # the values of ranks stay there
+            _quantity(track, k in wrong, conditions.get(k, 0.0), self.values[k] if self.values else None)
+            for k, track in enumerate(tracks)
         )
         findings = tuple(self.findings)
         if not any(finding.kind == "bug" for finding in findings):  # else the sweep shows the same once more
@@ -425,7 +425,7 @@ class Compare:
         return ("cannot tell", unknown) if unknown else ("right", "")
 
 
-def _quantity(track: Track, wrong: bool, condition: float, pair: Sides) -> ComparedQuantity:
+def _quantity(track: Track, wrong: bool, condition: float, pair: Sides | None) -> ComparedQuantity:
     blind = track.quantity.kind == "gradient" and "zero" in track.unseen()
     verdict: Verdict = "wrong" if wrong else "cannot tell" if blind or track.unknown or track.unsampled else "right"
     return ComparedQuantity(
@@ -443,7 +443,7 @@ def _quantity(track: Track, wrong: bool, condition: float, pair: Sides) -> Compa
         condition if condition >= CONDITIONED else 0.0,
         tuple(track.mutants),
         track.unseen(),
-        **sides(track.quantity.name, pair),
+        **({} if pair is None else sides(track.quantity.name, pair)),
     )
 
 

@@ -143,8 +143,6 @@ SENTENCES: dict[str, str] = {
     "causes.exception_name_unknown.advice": "What forward computes reaches backward only through ctx: with `ctx.save_for_backward`, or as an attribute.",
     "causes.exception_no_backward.what": "`{name}` has no backward.",
     "causes.exception_no_backward.advice": "Write a static method `backward(ctx, grad_output)`.",
-    "causes.exception_legacy.what": "`{name}` is written in the old style, with `self` and instance methods, which torch no longer runs.",
-    "causes.exception_legacy.advice": "Make forward and backward static methods with `ctx` as the first argument, and call `{name}.apply(...)`.",
     "causes.exception_unpacked_wrongly.what": "backward unpacks more or fewer tensors from `ctx.saved_tensors` than forward saved ({said}).",
     "causes.exception_not_unpacked.what": "`ctx.saved_tensors` is a tuple, but backward uses it like a tensor ({error}: {said}).",
     "causes.exception_not_unpacked.advice": "Unpack it, even when there is only one: `y, = ctx.saved_tensors`.",

@@ -143,8 +143,6 @@ SENTENCES: dict[str, str] = {
     "causes.exception_name_unknown.advice": "forward 算出的东西只能经由 ctx 传给 backward：用 `ctx.save_for_backward`，或者存为 ctx 的属性。",
     "causes.exception_no_backward.what": "`{name}` 没有 backward。",
     "causes.exception_no_backward.advice": "请写一个静态方法 `backward(ctx, grad_output)`。",
-    "causes.exception_legacy.what": "`{name}` 用的是旧写法（`self` 和实例方法），torch 已不再执行。",
-    "causes.exception_legacy.advice": "请把 forward 和 backward 改成静态方法，第一个参数用 `ctx`，然后调用 `{name}.apply(...)`。",
     "causes.exception_unpacked_wrongly.what": "backward 解包 `ctx.saved_tensors` 时的变量个数与保存的张量个数不同（{said}）。",
     "causes.exception_not_unpacked.what": "`ctx.saved_tensors` 是元组，backward 却把它当作张量来用（{error}: {said}）。",
     "causes.exception_not_unpacked.advice": "只有一个时也要拆开：`y, = ctx.saved_tensors`。",

@@ -12,6 +12,7 @@ from types import CodeType
 from typing import Any
 
 from torch import Tensor
+from torch.autograd import Function
 
 from nbautograd.core import stumbles, user_source
 from nbautograd.core.checking import phrases
@@ -19,6 +20,7 @@ from nbautograd.core.checking.backward_lines import saving_trees
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract.rules import Seen, broken
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.migration import recognise
 from nbautograd.core.user_source import methods_of
 
 SAVED = ("saved_tensors", "saved_variables")
@@ -113,7 +115,6 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"Backward' object has no attribute '(?P<name>\w+)'", "nothing_on_ctx"),
     (r"name '(?P<name>\w+)' is not defined", "name_unknown"),
     (r"must implement either the backward or vjp", "no_backward"),
-    (r"Legacy autograd function with non-static forward", "legacy"),
 )
 
 # a sentence of torch's -> the break of the contract that it is
@@ -144,6 +145,8 @@ def contract_broken(error: BaseException) -> bool:
     """Return True if torch complains that a Function breaks its contract, rather than the user's code failing."""
     known = dict(KNOWN)
     own = {"grad_output_count", "name_unknown", "nothing_on_ctx"}
+    if _in_the_style_of_old_torch(error):
+        return True
     return any(known[p] not in own and re.search(p, stumbles.said(error), re.DOTALL) for p in known)
 
 
@@ -165,6 +168,8 @@ def explain(error: BaseException, problem: Problem) -> Finding:
     place = raised_in_backward(error, problem)
     if _came_as_none(error, error_text, place):
         return undefined_grad(line, phrases.short(error_text, 120))
+    if old := _in_the_style_of_old_torch(error):
+        return old
     special = _special(error, error_text, problem, place)
     if special is not None:
         return Finding("exception", "bug", f"causes.exception_{special}", params, None, line)
@@ -187,6 +192,12 @@ def explain(error: BaseException, problem: Problem) -> Finding:
                 params |= {part: Phrase(f"causes.{same}.{part}", **params) for part in ("what", "advice")}
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
     return Finding("exception", "bug", "causes.exception_other", params, None, line)
+
+
+def _in_the_style_of_old_torch(error: BaseException) -> Finding | None:
+    called = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    old = [recognise(type(one)) for one in called[-1:] if isinstance(one, Function)]
+    return old[0].findings[0] if old and old[0] is not None else None
 
 
 def _near_on_ctx(error: BaseException) -> str:

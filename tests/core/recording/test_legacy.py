@@ -60,7 +60,8 @@ def test_static_functions_are_not_old():
 
 def test_a_check_of_what_torch_no_longer_runs_is_wrong_and_raises_nothing():
     report = gradcheck(lambda x: functions.Scale(2.0, 0.5)(x), leaf(3))
-    assert (report.verdict, [f.message_id for f in report.findings]) == ("wrong", ["causes.exception_legacy"])
+    assert (report.verdict, [f.code for f in report.findings]) == ("wrong", ["legacy"])
+    assert report.findings[0].fix.source == recognise(functions.Scale).migrated
 
 
 @settings(deadline=None)
