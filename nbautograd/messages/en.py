@@ -1484,7 +1484,7 @@ SENTENCES: dict[str, str] = {
     "views.comparison.change": "Other than usual",
     "views.comparison.beyond": "Error / rounding",
     "views.comparison.worst": "Worst in",
-    "views.comparison.more_cases": "{count} more are in `report.cases`.",
+    "views.comparison.more_cases": "{count} more: see `report.cases`, on the command line `--json`.",
     "views.comparison.smallest": "The smallest shapes that still fail: {shapes}.",
     "views.compare_change.strided": "inputs with gaps in memory",
     "views.compare_change.transposed": "inputs transposed",

@@ -1484,7 +1484,7 @@ SENTENCES: dict[str, str] = {
     "views.comparison.change": "不同之处",
     "views.comparison.beyond": "误差 / 舍入",
     "views.comparison.worst": "最差处",
-    "views.comparison.more_cases": "其余 {count} 组见 `report.cases`。",
+    "views.comparison.more_cases": "其余 {count} 组见 `report.cases`，命令行上见 `--json`。",
     "views.comparison.smallest": "仍然出错的最小形状：{shapes}。",
     "views.compare_change.strided": "输入在内存中有间隔",
     "views.compare_change.transposed": "输入被转置",
