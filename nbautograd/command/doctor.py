@@ -73,12 +73,8 @@ def _torch() -> Check:
         return Check("torch", "✗", text("command.doctor.missing", package="torch", python=sys.executable))
     except (ImportError, OSError) as error:
         return Check("torch", "✗", text("command.doctor.torch_broken", reason=str(error).splitlines()[0]))
-    if torch.version.cuda is None:
-        device = text("command.doctor.cpu")
-    elif torch.cuda.is_available():
-        device = text("command.doctor.cuda", cuda=torch.version.cuda, count=torch.cuda.device_count())
-    else:
-        device = text("command.doctor.cuda_absent", cuda=torch.version.cuda)
+    built = {"cuda": torch.version.cuda, "count": torch.cuda.device_count()}
+    device = text("command.doctor.cuda", **built) if torch.version.cuda else text("command.doctor.cpu")
     known = torch.__version__.startswith(f"{TESTED_TORCH}.")
     sentence = "command.doctor.torch" if known else "command.doctor.torch_untested"
     return Check("torch", "✓", text(sentence, version=torch.__version__, device=device, tested=TESTED_TORCH))

@@ -59,7 +59,7 @@ def freeze(notebook: Path, out: Path | None, *, execute: bool | None, seconds: i
     _write(content, target)
     _say(count, target)
     if failure:
-        raise CommandError(text("command.freeze.failed", path=target, reason=failure))
+        raise CommandError(text("command.cell_failed", path=target, reason=failure))
     return 0
 
 

@@ -264,9 +264,7 @@ class Compare:
         except KeyboardInterrupt:
             self.interrupted = True
             done = {"done": len(self.results), "count": len(cases)}
-            self.notes.append(
-                Phrase("compare.sweep_stopped", **done) if self.outcome else Phrase("compare.interrupted")
-            )
+            self.notes.append(Phrase("compare.sweep_stopped", **done))
 
     def _named_case(self, case: NamedCase) -> Result:
         if case is self.given and self.outcome is not None:  # what was compared in full is not compared again

@@ -243,7 +243,7 @@ def _definition(cls: Any) -> _Definition:
         raise NoScript("audit.repro_local", function=cls.__name__)
     if module != "__main__":
         if _named_object(module, name) is not cls:
-            raise NoScript("audit.repro_not_found", function=name, module=module)
+            raise NoScript("audit.repro_name", name=f"{module}.{name}")
         first, _, rest = name.partition(".")
         return _Definition(
             f"from {module} import {first}\n", f"{first}{'.' + rest if rest else ''}.apply", _package(module)
@@ -390,7 +390,7 @@ def _failure(script: Path) -> str:
             [sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS, env=environment, check=False
         )
     except subprocess.TimeoutExpired:
-        return str(Phrase("audit.repro_too_long", seconds=SECONDS))
+        return str(Phrase("audit.out_of_time", seconds=SECONDS))
     if done.returncode == WRONG and "WRONG" in done.stdout:
         return ""
     return (done.stderr.strip() or done.stdout.strip() or "-").splitlines()[-1][:200]

@@ -27,9 +27,10 @@ SHARED = (
     "graphs.kept_in_all",
     *(f"views.{word}" for word in ("colon", "semicolon", "line", "nothing", "call.printed", "column.gradient")),
     *(f"views.{word}" for word in ("code_page", "evidence.incomplete", "fix.change", "tensor.scalar")),
-    *(f"views.{group}." for group in ("verdict", "block", "structure", "panel", "part")),
+    *(f"views.panel.{name}" for name in ("analytical", "numerical", "difference", "beyond", "pooled")),
+    *(f"views.{group}." for group in ("verdict", "block", "structure", "part")),
 )
-RAISED = {f"widgets.{name}" for name in ("unknown_option", "no_view", "no_block", "too_large")}
+RAISED = {f"widgets.{name}" for name in ("unknown_option", "no_view", "no_block", "too_large", "no_answer")}
 
 
 def labels() -> dict[str, str]:

@@ -9,6 +9,7 @@ import own_mistakes
 import pytest
 import recorded_functions as functions
 import torch
+from fn import Fn
 from right_functions import RIGHT
 
 from nbautograd import messages
@@ -46,6 +47,7 @@ def test_others():
     assert codes(functions.Silent) == {"empty_body"}
     assert codes(functions.Listed) == {"output_not_tensor_tuple"}
     assert codes(functions.Numpy) == {"numpy_in_backward"}
+    assert codes(Fn.of("Twice", "x: save(x); save(2 * x); return 2 * x", "g: return 2 * g")) == {"saved_twice"}
 
 
 def test_every_sentence_can_be_said_in_both_languages():
