@@ -401,6 +401,10 @@ loss.backward()
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 loss = x[x > 5].mean()  # did
 loss.backward()
+=== a negative to a power | not_finite_pow_of_negative | x
+x = torch.tensor([-1.0, 4.0], requires_grad=True)
+loss = (x ** 0.5).sum()  # did
+loss.backward()
 === acos outside | not_finite_outside_domain | c
 c = torch.tensor([1.1], requires_grad=True)
 loss = torch.acos(c).sum()  # did
