@@ -1,27 +1,50 @@
 // Frames around the boxes of one module, behind a picture of the graph.
 
 import { svg } from "./dom.js";
+import { nameOf } from "./scene.js";
 
 /** @typedef {import("./scene.js").Box} Box */
 
 const PAD = 6, // px between a frame and what is in it, and as many for each frame inside
   FOOT = 3, // px below; the label of an edge stands between it and the next frame
-  HEAD = 15; // px above for its name
+  HEAD = 15, // px above for its name
+  INSET = 9; // px of a box left and right of its words
 const MOST = 400; // boxes; among more nobody sees frames
 
 /**
- * A frame for each module of which several boxes are drawn and nothing else stands between them.
+ * A frame for each module of which several boxes are drawn and nothing else stands between them; and the boxes, whose
+ * words leave out the name of the frame around them.
  * @param {import("./states").Layout} layout
  * @param {Record<string, string>} scopes the module of each box, by its key
  */
-export function frames({ boxes }, scopes) {
+export function framed({ boxes }, scopes) {
   const found = boxes.length > MOST ? [] : modules(boxes, scopes),
     paths = found.map(([path]) => path);
   /** @param {string} path @returns {number} how many frames stand in each other there */
   const depth = (path) =>
     1 + Math.max(0, ...paths.filter((p) => p.startsWith(`${path}.`)).map(depth));
   const drawn = found.map(([path, inside]) => frame(path, inside, boxes, PAD * depth(path)));
-  return svg("g", { class: "frames", "aria-hidden": "true" }, ...drawn);
+  const around = found.filter((_, k) => drawn[k]).sort(([a], [b]) => b.length - a.length);
+  return {
+    frames: svg("g", { class: "frames", "aria-hidden": "true" }, ...drawn),
+    boxes: boxes.map((box) => {
+      const path = around.find(([, inside]) => inside.includes(box))?.[0];
+      return path === undefined ? box : shortened(box, `${path}.`);
+    }),
+  };
+}
+
+/** @param {Box} box @param {string} path what its words leave out, and stay in the middle */
+function shortened(box, path) {
+  /** @param {Box["lines"][0]} line */
+  function short(line) {
+    const whole = nameOf(box).includes(line.text) ? line.text : box.title.split(";")[0]; // it was cut
+    if (line.style !== "text" || !whole.includes(path)) return line;
+    const text = whole.replaceAll(path, ""),
+      left = Math.max(0, 1 - text.length / line.text.length) / 2;
+    return { ...line, text, x: INSET + left * (box.width - 2 * INSET) };
+  }
+  return { ...box, title: nameOf(box), lines: box.lines.map(short) };
 }
 
 /** @param {Box[]} boxes @param {Record<string, string>} scopes the boxes of each module, the innermost of those that hold the same ones last */

@@ -3,7 +3,7 @@
 import { Camera, READABLE } from "./camera.js";
 import { el, keys, prose } from "./dom.js";
 import { searchField } from "./find.js";
-import { frames } from "./frames.js";
+import { framed } from "./frames.js";
 import { canRepaint, foldButtons, repaint, unfold, wholeButton } from "./folds.js";
 import { legend } from "./legend.js";
 import { lenses } from "./lenses.js";
@@ -103,10 +103,11 @@ class LayoutView {
    * @param {import("./types").GraphView} state
    */
   constructor(page, state) {
-    const { layout } = state;
+    const { frames, boxes } = framed(state.layout, state.scopes),
+      layout = { ...state.layout, boxes };
     this.#page = page;
     this.#state = state;
-    this.#scene = new Scene(page, layout, frames(layout, state.scopes));
+    this.#scene = new Scene(page, layout, frames);
     const wrong = wrongEdges(state);
     /** @param {import("./scene.js").Path} path */
     const isWrong = (path) => path.edges.some((i) => wrong.has(i));

@@ -15,13 +15,13 @@ export function applyChange({ mark, checked, language, from, notebook }, run, { 
   const say = words(language),
     change = mark.change,
     cell = notebook.home(checked);
-  if (!change) return say("gone");
-  if (!from.trusted) return say("untrusted");
-  if (!cell) return say("gone");
+  if (!change) return say("refused_gone");
+  if (!from.trusted) return say("refused_untrusted");
+  if (!cell) return say("refused_gone");
   const source = cell.sharedModel.getSource(),
     lines = source.split("\n"),
     begin = beginOf(lines, checked);
-  if (!begin) return say("changed_since");
+  if (!begin) return say("refused_changed");
   const at = change.line + begin - checked.first_line - 1,
     start = lines.slice(0, at).join("\n").length + (at ? 1 : 0);
   cell.sharedModel.transact(() =>

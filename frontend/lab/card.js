@@ -38,7 +38,7 @@ export function cardOf({ found, line }, apply) {
   const said = el("p", { class: "nbag-said", role: "status" });
   /** @param {boolean} run */
   const act = (run) => () => void (said.textContent = apply(run));
-  if (change && !from.trusted) said.textContent = say("untrusted");
+  if (change && !from.trusted) said.textContent = say("refused_untrusted");
   return el(
     "section",
     {

@@ -124,7 +124,7 @@ class Extension {
       );
     event.detail.refused = found
       ? applyChange(found, run, this.modules.notebook)
-      : words(document.documentElement.lang)("gone");
+      : words(document.documentElement.lang)("refused_gone");
   }
 
   /** Go to the next marked line of the notebook behind the caret, and open its card. */

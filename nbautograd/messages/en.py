@@ -1032,7 +1032,7 @@ SENTENCES: dict[str, str] = {
     "lab.always": "Always, in this session",
     "lab.apply": "Apply",
     "lab.apply_and_run": "Apply and run",
-    "lab.changed_since": "The code has changed since it was checked. Run the cell again.",
+    "lab.refused_changed": "The code has changed since it was checked. Run the cell again.",
     "lab.command.apply": "Autograd: apply the change of this line",
     "lab.command.apply_and_run": "Autograd: apply the change of this line and run",
     "lab.command.audit": "Autograd: audit this cell",
@@ -1045,7 +1045,7 @@ SENTENCES: dict[str, str] = {
     "lab.find": "Find the line",
     "lab.finding": "The cells run once more, in a copy of the process",
     "lab.ghost": "change that was tried",
-    "lab.gone": "The checked code is not in a cell of this notebook.",
+    "lab.refused_gone": "The checked code is not in a cell of this notebook.",
     "lab.line": "line {line}",
     "lab.lines": "your lines of this error",
     "lab.more": "More",
@@ -1053,7 +1053,7 @@ SENTENCES: dict[str, str] = {
     "lab.open": "Show",
     "lab.stop": "Stop",
     "lab.traceback": "traceback, with {count} torch frames",
-    "lab.untrusted": "This notebook is not trusted, so the change cannot be applied. Run the cell to trust its output.",
+    "lab.refused_untrusted": "This notebook is not trusted, so the change cannot be applied. Run the cell to trust its output.",
     # ---- magics ----
     # help
     "magics.did_you_mean": "Did you mean `{near}`?",

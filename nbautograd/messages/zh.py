@@ -1032,7 +1032,7 @@ SENTENCES: dict[str, str] = {
     "lab.always": "本次会话里总是如此",
     "lab.apply": "应用",
     "lab.apply_and_run": "应用并运行",
-    "lab.changed_since": "代码在检查之后改过。请重新运行这个单元格。",
+    "lab.refused_changed": "代码在检查之后改过。请重新运行这个单元格。",
     "lab.command.apply": "Autograd：应用这一行的修改",
     "lab.command.apply_and_run": "Autograd：应用这一行的修改并运行",
     "lab.command.audit": "Autograd：审查这个单元格",
@@ -1045,7 +1045,7 @@ SENTENCES: dict[str, str] = {
     "lab.find": "找出这一行",
     "lab.finding": "正在进程的副本里重新运行这些单元格",
     "lab.ghost": "试过的修改",
-    "lab.gone": "检查过的代码不在这个 notebook 的单元格里。",
+    "lab.refused_gone": "检查过的代码不在这个 notebook 的单元格里。",
     "lab.line": "第 {line} 行",
     "lab.lines": "你的代码里与这个错误有关的行",
     "lab.more": "更多",
@@ -1053,7 +1053,7 @@ SENTENCES: dict[str, str] = {
     "lab.open": "查看",
     "lab.stop": "停止",
     "lab.traceback": "回溯信息，其中有 {count} 个 torch 栈帧",
-    "lab.untrusted": "这个 notebook 未受信任，不能应用修改。重新运行单元格即可信任它的输出。",
+    "lab.refused_untrusted": "这个 notebook 未受信任，不能应用修改。重新运行单元格即可信任它的输出。",
     # ---- magics ----
     # help
     "magics.did_you_mean": "是不是想写 `{near}`？",

@@ -167,10 +167,6 @@ def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
     return ".".join(paths[0][:same])[:TITLES] if paths else ""
 
 
-def _is_width(wide: Any) -> bool:
-    return wide is None or (type(wide) is int and 0 < wide <= WIDE)
-
-
 def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
     """Return the picture that the page asks for.
 
@@ -185,7 +181,7 @@ def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
     opened, wide = question.get("opened", []), question.get("wide")
     sound = isinstance(opened, list) and len(opened) <= MOST_OPENED and all(isinstance(key, str) for key in opened)
     whole = opened == "all" and len(graph.nodes) <= MOST_DRAWN
-    if not (sound or whole) or not _is_width(wide):
+    if not (sound or whole) or not (wide is None or (type(wide) is int and 0 < wide <= WIDE)):
         raise InputError("widgets.no_block")
     name = question.get("name") or ""
     if not isinstance(name, str):

@@ -59,8 +59,8 @@ def brought_once(page: str) -> str:
 def _script(traits: dict[str, Any], anchor: str) -> str:
     traits["_labels"] = {**labels(), **traits.get("_labels", {})}
     sheet = (STATIC / "widget.css").read_text(encoding="utf-8")
-    written = _packed(json.dumps({**traits, "_anchor": anchor, "_stylesheet": sheet}).encode())
-    made = SCRIPT % (base64.b85encode(deflated("widget.js")).decode(), written)
+    stored = zlib.compress(json.dumps({**traits, "_anchor": anchor, "_stylesheet": sheet}).encode(), 9)
+    made = SCRIPT % tuple(base64.b85encode(part).decode() for part in (deflated("widget.js"), stored))
     return made if len(made) <= MOST_LETTERS else ""
 
 
@@ -74,10 +74,6 @@ def _with_bytes(stored: Mapping[str, Any]) -> dict[str, Any]:
             place = place[step]
         place[last] = {"$b64": buffer["data"]}
     return traits
-
-
-def _packed(data: bytes) -> str:
-    return base64.b85encode(zlib.compress(data, 9)).decode()
 
 
 PAGE = """<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -149,3 +149,14 @@ def test_a_wrapped_chain_is_wrapped_anew_where_there_is_less_room(asking: Any, c
     assert page.evaluate(width) < seen[0] + seen[2]  # nothing stands beside what is in sight
     page.set_viewport_size({"width": 1000, "height": 800})
     page.wait_for_function(f"{width} > 600")
+
+
+def test_a_box_leaves_out_the_name_of_the_frame_around_it(show: Any) -> None:
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+    page = show(nbautograd.graph(encoder(torch.randn(2, 5, 16)).mean(), names=encoder))
+    frames = page.locator(".frames text").all_text_contents()
+    assert len(frames) > 1
+    words = page.locator(".box.group text").all_text_contents()
+    assert [(f, w) for f in frames for w in words if f"{f}." in w] == []
+    assert page.locator(".box.group title").filter(has_text="layers.0.linear2").count() == 1

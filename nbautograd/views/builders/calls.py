@@ -108,7 +108,8 @@ def calls_table(log: CallLog, bad: int | None = None) -> Document:
 @build.register
 def call_document(call: Call) -> Document:
     """Return one call in full."""
-    return (paragraph(Code(_title(call)), Faint(formats.time(call.seconds))), *_saw(call))
+    saw = (block for part in _sections(call) for block in part)
+    return (paragraph(Code(_title(call)), Faint(formats.time(call.seconds))), *saw)
 
 
 @build.register
@@ -276,10 +277,6 @@ def _details(log: CallLog, bad: int | None) -> Document:
         folds.append(Fold(Code(_title(call)), inside, _circumstances_in_short(call, names), strong=False))
     title = messages.text("views.calls.details")
     return (Fold(title, tuple(folds), strong=False, in_text="body"),)
-
-
-def _saw(call: Call) -> Document:
-    return tuple(block for part in _sections(call) for block in part)
 
 
 def _sections(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -98,7 +98,8 @@ def rows(log: DispatchLog) -> list[Row]:
 
 def notes(log: DispatchLog) -> list[str]:
     """List what the reader should know: calls nobody answered, what comes back to itself, what is missing."""
-    told = [messages.text("tracing.nobody", func=d[0].func, owners=_owners(d)) for d in _unanswered(log)]
+    owners = [(d[0].func, dict.fromkeys(f"`{one.owner}`" for one in d)) for d in _unanswered(log)]
+    told = [messages.text("tracing.nobody", func=func, owners=", ".join(names)) for func, names in owners]
     told += [
         messages.text("tracing.recursion", func=chain[0].func, owner=chain[0].owner, n=formats.count(len(chain)))
         for chain in _chains(_children(log))
@@ -224,7 +225,3 @@ def _unanswered(log: DispatchLog) -> list[list[Dispatch]]:
                 open_ = [*open_, dispatch] if dispatch.outcome == "NotImplemented" else []
             found += [open_] if open_ else []
     return found
-
-
-def _owners(asked_in_turn: Sequence[Dispatch]) -> str:
-    return ", ".join(dict.fromkeys(f"`{d.owner}`" for d in asked_in_turn))

@@ -71,19 +71,16 @@ def side_by_side(first: Layout, second: Layout, drawn: AutogradGraph) -> Layout:
     if max(len(first.boxes), len(second.boxes)) > MOST or not any(node.origin for node in drawn.nodes):
         return second
     moved = _moved(second, first.width + APART)
+    paths = [replace(path, source=FIRST + path.source, target=FIRST + path.target, edges=()) for path in first.paths]
     ties = list(_ties(first, moved, drawn))[:MOST_TIES]
     return replace(
         moved,
         width=moved.width + first.width + APART,
         height=max(first.height, second.height),
         boxes=(*moved.boxes, *[replace(box, key=FIRST + box.key, nodes=()) for box in first.boxes]),
-        paths=(*[_of_first(path) for path in first.paths], *moved.paths, *ties),
+        paths=(*paths, *moved.paths, *ties),
         note=f"{messages.text('graphs.beside')} {second.note}".strip(),
     )
-
-
-def _of_first(path: Path) -> Path:
-    return replace(path, source=FIRST + path.source, target=FIRST + path.target, edges=())
 
 
 def _moved(made: Layout, by: int) -> Layout:

@@ -166,11 +166,7 @@ def _turn_over(points: list[Point], end: Point, frame: Frame, rank: int, above: 
     high = end[1] - lane - TURN // 2 + 1
     aside = frame.columns[frame.column[rank]].right + GUTTER // 2 + lane
     for corner in ((points[-1][0], low), (aside, low), (aside, high), (end[0], high), end):
-        _straight(points, corner)
-
-
-def _straight(points: list[Point], end: Point) -> None:
-    points += [points[-1], end, end]
+        points += [points[-1], corner, corner]
 
 
 def _down(points: list[Point], y: int) -> None:
