@@ -87,7 +87,7 @@ SENTENCES: dict[str, str] = {
     "causes.zero_gradient.advice": "Look at {value}.",
     "causes.none_gradient.what": "Your backward returns None for `{input}`, but `{output}` does depend on it.",
     "causes.none_gradient.advice": "None means that no gradient is needed; compute one here.",
-    "causes.output_grad_ignored.what": "Your backward ignores the gradient that arrives for `{output}`, although `{output}` depends on `{input}`.",
+    "causes.output_grad_ignored.what": "The gradient that arrives for `{output}` has no effect in your backward, although `{output}` depends on `{input}`.",
     "causes.output_grad_ignored.advice": "Add its contribution to {value}.",
     "causes.sign.what": "The gradient of `{input}` has the wrong sign.",
     "causes.sign.advice": "Put a minus in front of {value}.",

@@ -33,7 +33,7 @@ def test_an_object_of_a_function_is_not_taken_for_one_of_old_torch():
         def forward(self, x):
             return x
 
-    with pytest.raises(CallError, match=r"give Exp\.apply instead"):
+    with pytest.raises(CallError, match=r"pass Exp\.apply"):
         gradcheck(Exp(), doubles(2))
     with pytest.raises(CallError, match=r"style of old torch"):
         gradcheck(Old(), doubles(2))
