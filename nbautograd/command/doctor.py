@@ -51,8 +51,7 @@ def checks() -> Iterator[Check]:
     yield _lab_extension()
     yield _kernel()
     yield _recording()
-    yield _program("dot", ("dot",))
-    yield _program("chromium", ("chromium", "chromium-browser", "google-chrome"))
+    yield _dot()
 
 
 def _home() -> Path:
@@ -61,8 +60,6 @@ def _home() -> Path:
 
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info < (3, 11):  # noqa: UP036 - whoever ignores requires-python asks the doctor next
-        return Check("python", "✗", f"{version}: {text('command.doctor.python_old')}")
     return Check("python", "✓", f"{version}, {sys.executable}")
 
 
@@ -185,13 +182,11 @@ def _records() -> bool:
     return methods and {call.forward for call in log[1:]} == {log[0].index}
 
 
-def _program(name: str, commands: tuple[str, ...]) -> Check:
+def _dot() -> Check:
     from shutil import which
 
-    found = next(filter(None, map(which, commands)), None)
-    if found:
-        return Check(name, "✓", found)
-    return Check(name, "·", text("command.doctor.optional", use=text(f"command.doctor.{name}")))
+    found = which("dot")
+    return Check("dot", "✓", found) if found else Check("dot", "·", text("command.doctor.dot"))
 
 
 # package -> its extension of JupyterLab, and the major version of that which belongs to the Python half:

@@ -55,6 +55,7 @@ FAILED = [
     ("release", LONG),
     ("release", "es\x1bc.py"),
     ("release", "--new", LONG),
+    ("mark", "x"),
     ("mark", "x", "y", "-o", "."),
     ("mark", "x", "y", "-o", LONG),
     ("report-bug", "list.json"),
