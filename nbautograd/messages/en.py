@@ -1079,7 +1079,7 @@ SENTENCES: dict[str, str] = {
     "magics.stray": "`{text}` belongs to no option. If these are the inputs, write --inputs {text}.",
     "magics.no_value": "{option} needs a value: {metavar}",
     "magics.unknown_choice": "{option} cannot be {value}; it is one of {choices}.",
-    "magics.empty_body": "There is no code under %%autograd_function. Write the class of the Function under it, in the same cell. To check one that exists, use %gradcheck MyFunction.apply(a, b).",
+    "magics.empty_body": "There is no code under the magic. Write it below, in the same cell. To check a Function that exists, use %gradcheck MyFunction.apply(a, b).",
     # --name, --inputs, --reference
     "magics.no_such_name": "This cell defines no Function named {name}. It defines: {names}.",
     "magics.inputs_undefined": "--inputs {text}: `{name}` is not defined. Define it above the class in this cell, or in a cell before. {function} itself is defined and recorded. Once `{name}` exists, type %gradcheck {function}.apply({text}).",

@@ -1079,7 +1079,7 @@ SENTENCES: dict[str, str] = {
     "magics.stray": "`{text}` 不属于任何选项。如果这是输入，请写 --inputs {text}。",
     "magics.no_value": "{option} 需要一个值：{metavar}",
     "magics.unknown_choice": "{option} 不能是 {value}；可选的有 {choices}。",
-    "magics.empty_body": "%%autograd_function 下面没有代码。请在同一个单元格里、这一行下面写 Function 的类；已经定义过的类可以用 %gradcheck MyFunction.apply(a, b) 检查。",
+    "magics.empty_body": "魔法命令下面没有代码。请在同一个单元格里、这一行下面写代码。已经定义过的 Function 可以用 %gradcheck MyFunction.apply(a, b) 检查。",
     # --name, --inputs, --reference
     "magics.no_such_name": "本单元格没有定义名为 {name} 的 Function。定义了：{names}。",
     "magics.inputs_undefined": "--inputs {text}：`{name}` 还没有定义。请在本单元格的类上面或更早的单元格里定义它。{function} 本身已经定义并被记录：有了 `{name}` 之后，可以用 %gradcheck {function}.apply({text}) 检查。",
