@@ -304,6 +304,16 @@ function changeView(page, change) {
     "div",
     "fix",
     el(
+      "pre",
+      { tabindex: "0", "aria-label": page.t("fix.change") },
+      el(
+        "code",
+        null,
+        ...gone.map((text) => line(text, "before", "-")),
+        ...come.map((text) => line(text, "after", "+")),
+      ),
+    ),
+    el(
       "div",
       "bar",
       el("span", "faint", prose(note)),
@@ -318,16 +328,6 @@ function changeView(page, change) {
             others.length && el("details", "menu", el("summary", null, page.t("more")), ...others),
           ]
         : others),
-    ),
-    el(
-      "pre",
-      { tabindex: "0", "aria-label": page.t("fix.change") },
-      el(
-        "code",
-        null,
-        ...gone.map((text) => line(text, "before", "-")),
-        ...come.map((text) => line(text, "after", "+")),
-      ),
     ),
   );
 }
