@@ -115,6 +115,7 @@ def borne_out(
 
     One difference at the finest step, along all these directions at once, has to agree with their sum: it bears the
     gradients of all inputs out for two runs, where each input needs a dozen if nothing is known of its derivative.
+    Where the slopes cancel, what bends looks like a kink beside their sum: another direction is tried.
 
     Args:
         cotangents: one per output.
@@ -128,28 +129,28 @@ def borne_out(
     if any(t.dtype is not torch.float64 for t in floats) or problem.casts.coarsest > DOUBLE:
         return {}
     leaves = [outputs.inputs[i].detach() for i in problem.differentiable]
-    directions = [_direction(x, seed, k in symmetric) for k, x in enumerate(leaves)]
-    slopes = [inner_product([u], [g]) for u, g in zip(directions, gradients, strict=True)]
-    terms = [0.0 if g is None else float((u * g).abs().sum()) for u, g in zip(directions, gradients, strict=True)]
-
-    value = _along(problem, outputs.inputs, dict(zip(problem.differentiable, directions, strict=True)), cotangents)
     size = sum(
         float((y.detach().abs() * v.abs()).sum()) for y, v in zip(outputs, cotangents, strict=True) if v is not None
     )
-    step, here = STEPS[-1], inner_product(outputs, cotangents)
-    right, left = (value(step) - here) / step, (here - value(-step)) / step
-    roundings = ROUNDINGS * DOUBLE * size
-    blur = roundings / step
-    clear = abs(right - left) <= BEND * max(abs(right), abs(left)) + blur
-    if not clear or not agree_within((right + left) / 2, sum(slopes), BORNE_OUT * sum(terms) + blur):
-        return {}
-    rel = max(AGREEMENT, _rounding(problem))
+    step, here, roundings = STEPS[-1], inner_product(outputs, cotangents), ROUNDINGS * DOUBLE * size
+    rel, blur = max(AGREEMENT, _rounding(problem)), roundings / step
     # what terms that cancel may leave; a difference at the step that serves most functions would be as unsure of it
     error = roundings / STEPS[1]
-    return {
-        k: DirectionalDerivative(k, u, slope, error, rel)
-        for k, (u, slope) in enumerate(zip(directions, slopes, strict=True))
-    }
+    for turn in (seed, seed + 1):
+        directions = [_direction(x, turn, k in symmetric) for k, x in enumerate(leaves)]
+        slopes = [inner_product([u], [g]) for u, g in zip(directions, gradients, strict=True)]
+        terms = [0.0 if g is None else float((u * g).abs().sum()) for u, g in zip(directions, gradients, strict=True)]
+        moved = dict(zip(problem.differentiable, directions, strict=True))
+        value = _along(problem, outputs.inputs, moved, cotangents)
+        right, left = (value(step) - here) / step, (here - value(-step)) / step
+        if not agree_within((right + left) / 2, sum(slopes), BORNE_OUT * sum(terms) + blur):
+            break
+        if abs(right - left) <= BEND * max(abs(right), abs(left)) + blur:
+            return {
+                k: DirectionalDerivative(k, u, slope, error, rel)
+                for k, (u, slope) in enumerate(zip(directions, slopes, strict=True))
+            }
+    return {}
 
 
 def _along(

@@ -36,6 +36,7 @@ HALVINGS = 40  # between two of them: below rounding
 WIDE = 0.1  # half of a way over many stairs, in typical elements
 STEP = 1e-7  # of a difference between two stairs, in typical elements
 STAIRS = 10  # that ends of such a way may be off by: each row of a batch has its own
+SMOOTH = 1e-3  # of a height: both halves bend by less only where nothing jumps, or jumps of rows cancel that closely
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(5)
 DECADES = 2.0  # by which grad_outputs grow on a way: a tolerance may be absolute
 
@@ -71,6 +72,8 @@ def left_by_iterations(problem: Problem, outputs: Outputs) -> dict[int, float]:
         for way in ways:
             with users_errors():  # forward may refuse to go far
                 steps, low, high = _where_a_step_begins(way)
+                if not steps:
+                    continue
                 (values, gradients), (others, stepped) = way(low), way(high)
                 moved = math.hypot(*(float((b - a).abs().norm()) for a, b in zip(values, others, strict=True)))
                 for k, g, h in zip(left, gradients, stepped, strict=True):
@@ -153,20 +156,22 @@ def climbs_in_stairs(problem: Problem, outputs: Outputs, where: tuple[int, int])
             slopes = [inner_product([u], [problem.vjp(call(WIDE * t), v)[which]]) for t in NODES]
             apart = abs(value(WIDE) - value(-WIDE) - WIDE * float(WEIGHTS @ slopes))
             small = apart <= MOST * WIDE * float(WEIGHTS @ np.abs(slopes))
-            if not (small and apart <= STAIRS * _stair(value)):
+            if not (small and apart <= STAIRS * _stair(value, apart / STAIRS)):
                 return False
         if guard.failed:
             return False
     return True
 
 
-def _stair(value: Callable[[float], float]) -> float:
-    """Return the height of a jump, which is found where values differ most from a straight line; else rounding."""
+def _stair(value: Callable[[float], float], least: float) -> float:
+    """Return the height of a jump, which is found where values differ most from a straight line; else below ``least``."""
     low, high, slope = -WIDE, WIDE, (value(STEP) - value(-STEP)) / (2 * STEP)
     at_low, at_high = value(low), value(high)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         at_middle, rise = value(middle), slope * (high - middle)
+        if max(abs(at_middle - at_low - rise), abs(at_high - at_middle - rise)) < SMOOTH * least:
+            return 0.0
         if abs(at_middle - at_low - rise) > abs(at_high - at_middle - rise):
             high, at_high = middle, at_middle
         else:
