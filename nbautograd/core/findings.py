@@ -93,7 +93,12 @@ class Finding(Displayable):
         if part not in (*PARTS[self.hints], *(("place",) if self.hints == "fix" else ())):
             return None
         if part == "place":
-            return self._place()
+            advice = f"{self.message_id}.advice"
+            value = self.params.get("value")
+            named = advice in messages.catalogue("en") and "value" in messages.fields(advice)
+            if isinstance(value, Phrase) and (named or self.hints == "where"):
+                return Phrase("findings.look_at_value", value=value)
+            return None if self.line is None else Phrase("findings.look_at_line", line=self.line)
         shared = self.params.get(part)  # words that several findings share
         if isinstance(shared, Phrase):
             return self._shown(shared.message_id, shared.params)
@@ -110,14 +115,6 @@ class Finding(Displayable):
     @staticmethod
     def _shown(message_id: str, params: Mapping[str, Any]) -> Phrase:
         return Phrase(message_id, **{name: params[name] for name in messages.fields(message_id) if name in params})
-
-    def _place(self) -> Phrase | None:
-        advice = f"{self.message_id}.advice"
-        value = self.params.get("value")
-        named = advice in messages.catalogue("en") and "value" in messages.fields(advice)
-        if isinstance(value, Phrase) and (named or self.hints == "where"):
-            return Phrase("findings.look_at_value", value=value)
-        return None if self.line is None else Phrase("findings.look_at_line", line=self.line)
 
     @property
     def what(self) -> str:

@@ -182,7 +182,7 @@ def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
 
 
 def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Finding:
-    """Say of a gradient that is right in double precision that it is wrong for lack of that."""
+    """Replace the cause by "wrong in low precision only" where the gradient is right in double precision."""
     if finding.where is None or finding.code == "nonfinite" or "value" not in finding.params:
         return finding
     if not _matches(double, finding.where) or double is None or not _matches(double.other_values(), finding.where):

@@ -77,16 +77,13 @@ def entry_curves(problem: Problem, block: tuple[int, int], entry: tuple[int, int
 
 def _curve(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve | None:
     try:
-        return _sampled(problem, block, entry, dtype)
+        center, plus, minus = (
+            np.array([_value(problem, block, entry, dtype, float(t)) for t in moves])
+            for moves in ((0.0,), STEPS, -STEPS)
+        )
+        return EntryCurve(float(center[0]), plus, minus)
     except (RuntimeError, TypeError, ValueError):
         return None
-
-
-def _sampled(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype) -> EntryCurve:
-    center, plus, minus = (
-        np.array([_value(problem, block, entry, dtype, float(t)) for t in moves]) for moves in ((0.0,), STEPS, -STEPS)
-    )
-    return EntryCurve(float(center[0]), plus, minus)
 
 
 def _value(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype, move: float) -> float:

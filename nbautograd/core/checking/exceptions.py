@@ -182,7 +182,9 @@ def explain(error: BaseException, problem: Problem) -> Finding:
         found = re.search(pattern, error_text)
         if found and message in OF_FORWARD:
             params |= found.groupdict()
-            line = _line_of_forward(problem, OF_FORWARD[message])
+            method = OF_FORWARD[message]
+            calls = [call for tree in saving_trees(problem.cls) for call in user_source.calls_of(tree, method)]
+            line = calls[0].lineno if len(calls) == 1 else phrases.method_line(problem, "forward")
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
         if found:
             if message == "nothing_on_ctx" and (near := _near_on_ctx(error)):
@@ -259,11 +261,6 @@ def _codes(cls: type | None, names: tuple[str, ...]) -> set[CodeType]:
     if cls is None:
         return set()
     return {code for name, code in methods_of(cls).codes.items() if name in names}
-
-
-def _line_of_forward(problem: Problem, method: str) -> int | None:
-    calls = [call for tree in saving_trees(problem.cls) for call in user_source.calls_of(tree, method)]
-    return calls[0].lineno if len(calls) == 1 else phrases.method_line(problem, "forward")
 
 
 def _line(error: BaseException, problem: Problem) -> int | None:

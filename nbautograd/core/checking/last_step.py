@@ -164,7 +164,7 @@ def climbs_in_stairs(problem: Problem, outputs: Outputs, where: tuple[int, int])
 
 
 def _stair(value: Callable[[float], float], least: float) -> float:
-    """Return the height of a jump, which is found where values differ most from a straight line; else below ``least``."""
+    """Return the height of a jump, which is found where values differ most from a straight line; else below another."""
     low, high, slope = -WIDE, WIDE, (value(STEP) - value(-STEP)) / (2 * STEP)
     at_low, at_high = value(low), value(high)
     for _ in range(HALVINGS):

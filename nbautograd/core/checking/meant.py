@@ -100,7 +100,7 @@ def _agrees(at: Point, o: int, j: int) -> bool:
 
 
 def joined(pairs: Mapping[tuple[int, int], Meant]) -> Phrase:
-    """Return what is said of all pairs: of the first one, with the other inputs by name."""
+    """Return one sentence for several pairs: that of the first, with the other inputs by name."""
     first, *rest = sorted(pairs.values(), key=lambda one: one.reason != "staircase")
     others = dict.fromkeys(f"`{one.input}`" for one in rest if one.input != first.input)
     return Phrase("checking.meant_too", first=first.phrase, inputs=", ".join(others)) if others else first.phrase

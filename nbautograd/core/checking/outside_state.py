@@ -210,13 +210,13 @@ def _bound(code: CodeType) -> frozenset[str]:
     steps = [step for one in codes for step in dis.get_instructions(one)]
     bound = {str(step.argval) for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")}
     pairs = itertools.pairwise(steps)
-    bound |= {str(step.argval) for before, step in pairs if step.opname == "STORE_ATTR" and not _is_ctx(before)}
+    bound |= {
+        str(step.argval)
+        for before, step in pairs
+        if step.opname == "STORE_ATTR"
+        and not (before.opname.startswith("LOAD_FAST") and str(before.argval).strip("()'").endswith("ctx"))
+    }
     return frozenset(bound | ({ANY} if any(_BINDERS & {*one.co_names} for one in codes) else set()))
-
-
-def _is_ctx(loaded: dis.Instruction) -> bool:
-    """Return True where an instruction loads a ctx last, of which no attribute is a name outside."""
-    return loaded.opname.startswith("LOAD_FAST") and str(loaded.argval).strip("()'").endswith("ctx")
 
 
 @functools.lru_cache(1024)
@@ -234,14 +234,10 @@ def _copied(value: Any, depth: int = DEPTH) -> Any:
     if isinstance(value, np.ndarray):
         return value.copy() if value.size <= LARGEST else _NO_STATE
     if type(value) in (list, dict, set, deque) and len(value) <= LARGEST:
-        return _container(value, depth)
+        if isinstance(value, dict):
+            return {key: _item(item, depth) for key, item in value.items()}
+        return type(value)(_item(item, depth) for item in value)
     return _NO_STATE
-
-
-def _container(value: Any, depth: int) -> Any:
-    if isinstance(value, dict):
-        return {key: _item(item, depth) for key, item in value.items()}
-    return type(value)(_item(item, depth) for item in value)
 
 
 def _item(item: Any, depth: int) -> Any:

@@ -1,4 +1,8 @@
-"""The stream of points of a problem: its kinds in order, each point made once and for whoever asks."""
+"""The stream of points of a problem: its kinds in order, each point made once and for whoever asks.
+
+What is drawn elsewhere with a seed of its own is no point: directions, cotangents and noise at the inputs given, of
+the rooms below (``jacobian``, ``steps``, ``directional``, ``backward_lines``), which may not import this one.
+"""
 
 from __future__ import annotations
 

@@ -229,7 +229,14 @@ def _generators_put_back() -> Iterator[None]:
     def undo() -> None:
         _here.room = outer
         if room.states is not None:
-            _set_states(room.states)
+            cpu, cuda, python, numpy = room.states
+            torch.default_generator.set_state(cpu)
+            if cuda:
+                torch.cuda.set_rng_state_all(cuda)
+            random.setstate(python)
+            if isinstance(numpy, tuple):  # NumPy takes its 624 numbers out of a list in a tenth of the time
+                numpy = (numpy[0], numpy[1].tolist(), *numpy[2:])
+            np.random.set_state(numpy)
             room.states = None
         while outer is None and _shared._is_owned():  # whatever asked for it, and whether or not that was interrupted
             _shared.release()
@@ -302,17 +309,6 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other)
-
-
-def _set_states(states: Sequence[Any]) -> None:
-    cpu, cuda, python, numpy = states
-    torch.default_generator.set_state(cpu)
-    if cuda:
-        torch.cuda.set_rng_state_all(cuda)
-    random.setstate(python)
-    if isinstance(numpy, tuple):  # NumPy takes its 624 numbers out of a list in a tenth of the time
-        numpy = (numpy[0], numpy[1].tolist(), *numpy[2:])
-    np.random.set_state(numpy)
 
 
 def _cuda_in_use() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -223,24 +223,21 @@ def gradient_forms(record: CallRecord, forward: CallRecord, saver: CallRecord | 
             yield broken("ignores_needs_input_grad", seen, input=inputs[i], position=i)
         else:
             value = rules.value_returned(record.function.source, i)
-            yield from _form(seen, gradient, given, {"input": inputs[i], "value": value})
+            params = {"input": inputs[i], "value": value}
+            got, expected = gradient.shape, given.shape
+            if got is not None and expected is not None and got != expected:
+                shapes: dict[str, Any] = {"got": list(got), "expected": list(expected), **params}
+                if sums_to(got, expected):
+                    yield broken("grad_shape_reduced", seen, **shapes)
+                else:
+                    yield broken("wrong_gradient_shape", seen, **shapes)
+            if gradient.dtype != given.dtype:
+                dtypes = [str(dtype).removeprefix("torch.") for dtype in (gradient.dtype, given.dtype)]
+                yield broken("grad_dtype_cast", seen, got=dtypes[0], expected=dtypes[1], **params)
 
 
 def _needed(saver: CallRecord | None) -> dict[int, bool]:
     return dict(enumerate(saver.ctx.needs_input_grad)) if saver is not None and saver.ctx is not None else {}
-
-
-def _form(seen: Seen, gradient: TensorSnapshot, given: TensorSnapshot, params: Mapping[str, Any]) -> Iterator[Finding]:
-    got, expected = gradient.shape, given.shape
-    if got is not None and expected is not None and got != expected:
-        shapes: dict[str, Any] = {"got": list(got), "expected": list(expected), **params}
-        if sums_to(got, expected):
-            yield broken("grad_shape_reduced", seen, **shapes)
-        else:
-            yield broken("wrong_gradient_shape", seen, **shapes)
-    if gradient.dtype != given.dtype:
-        dtypes = [str(dtype).removeprefix("torch.") for dtype in (gradient.dtype, given.dtype)]
-        yield broken("grad_dtype_cast", seen, got=dtypes[0], expected=dtypes[1], **params)
 
 
 def _nothing_returned(record: CallRecord, forward: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:

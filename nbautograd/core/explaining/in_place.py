@@ -14,10 +14,8 @@ from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, 
 from nbautograd.core.explaining.edits import after_each_other, detached, statement_of
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind, window
 from nbautograd.core.explaining.watch import Write, creation_line, node_line, writes_into
-from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.saved import changed_slots
 from nbautograd.core.torch_private.nodes import (
-    function_of,
     leaf_tensor,
     node_name,
     sequence_number,
@@ -39,14 +37,22 @@ def in_place(program: Program) -> ErrorCause | None:
     if write is not None and not (name and write.window == window(tensor)):
         name = write.name or name  # a part of it has none
     saved_at = node_line(node)
-    own = slot.startswith("result") and function_of(node) is None  # the node made what it saved
     named = program.tensors.get(name)
     made = creation_line(program, named)
     if named is None and write is not None:
         made = None if write.created is None else write.created.place()
     root = tensor if tensor._base is None else tensor._base
     step = did is not None and ".step(" in did.text and root.is_leaf and root.requires_grad
-    facts = _facts(node, own, tensor, name, saved_at, did, write)
+    op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
+    shown: dict[str, Any] = {"name": name, "tensor": tensor_named(name), "op": op, "shape": sizes_text(tensor.shape)}
+    if did is None:
+        first = finding("in_place.changed_somewhere", None, **shown)
+    elif write is not None and write.module is not None:
+        module = {"module": write.module[0], "kind": write.module[1]}
+        first = finding("in_place.module", did, line=did.line, text=did.text, **module)
+    else:
+        first = finding("in_place.changed", did, **shown, line=did.line, text=did.text)
+    facts = [first, finding("in_place.saved", saved_at, **shown, at=at(saved_at))]
     params = {"node": node_name(node), "slot": slot, "saved": saved, "now": now, "shape": tuple(tensor.shape)}
     edits: tuple[TrialEdit, ...] = ()
     if did is not None and write is not None:
@@ -87,27 +93,6 @@ def _broken(program: Program) -> _Broken | None:
                 return node, slot, tensor, saved, now
             newest = newest or (node, slot, tensor, saved, now)
     return newest
-
-
-def _facts(
-    node: Any,
-    own: bool,
-    tensor: torch.Tensor,
-    name: str,
-    saved_at: SourceLine | None,
-    did: SourceLine | None,
-    write: Write | None,
-) -> list[Finding]:
-    op = node_name(node).removesuffix("Backward0").removesuffix("Backward1").removesuffix("Backward")
-    shown: dict[str, Any] = {"name": name, "tensor": tensor_named(name), "op": op, "shape": sizes_text(tensor.shape)}
-    if did is None:
-        first = finding("in_place.changed_somewhere", None, **shown)
-    elif write is not None and write.module is not None:
-        module = {"module": write.module[0], "kind": write.module[1]}
-        first = finding("in_place.module", did, line=did.line, text=did.text, **module)
-    else:
-        first = finding("in_place.changed", did, **shown, line=did.line, text=did.text)
-    return [first, finding("in_place.saved", saved_at, **shown, at=at(saved_at))]
 
 
 def _first_write(program: Program, node: Any, tensor: torch.Tensor, saved: int) -> Write | None:

@@ -89,7 +89,10 @@ class SavedReader:
         saved, size, freed = self._saved(node, source)
         return CtxSnapshot(
             saved_tensors=saved,
-            attributes={name: describe(name, value) for name, value in _attributes(node)},
+            attributes={
+                name: describe(name, value)
+                for name, value in sorted(getattr(node, "__dict__", {}).items(), key=lambda item: str(item[0]))
+            },
             needs_input_grad=_flags(node),
             bytes=size,
             freed=freed,
@@ -134,10 +137,6 @@ def _read(cls: type) -> FunctionSource | None:
 
 def _missing(state: str) -> tuple[str, str]:
     return ("Tensor", UNSEEN[state]) if state in UNSEEN else ("NoneType", "None")
-
-
-def _attributes(node: Any) -> list[tuple[str, Any]]:
-    return sorted(getattr(node, "__dict__", {}).items(), key=lambda item: str(item[0]))
 
 
 def _flags(node: Any) -> tuple[bool, ...]:
@@ -193,9 +192,6 @@ class SavedMemory:
         if versions is None:
             return None
         stale = Stale(name, self._name_of(tensor), *versions, _changer(node, tensor))
-        return self._with_line(stale)
-
-    def _with_line(self, stale: Stale) -> Stale:
         if not stale.name:
             return stale
         self._code = self._code or CallerCode.here()

@@ -19,7 +19,7 @@ from nbautograd.core.kernel.trial import JUDGED_TOGETHER, Region, Track, Trial
 from nbautograd.core.kernel.yardstick import NOISE, Deviation, blocks, rms
 from nbautograd.core.torch_private.precision import InFloat64
 
-DRAWS = 3
+DRAWS = 3  # of grad_outputs for each case: what cancels in one shows in another
 FRESH = 1_000_003  # added to the seed for draws at which nothing was looked for yet
 # Of what is significant beside the yardstick alone, from which on rounding is sampled as well. With a sample the spread
 # of a sum is at least 0.65 of that without, whatever the sample is: (s + 2 p) / 6 beside (s + 4 p) / 5, with s the

@@ -23,7 +23,7 @@ from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
 
 BACKENDS = ("eager", "aot_eager", "inductor")
 WAYS = ("backward", "func_grad", "twice", "discarded", "dynamic")
-DRAWS = 2
+DRAWS = 2  # of grad_outputs; where the compiled one differs, as many fresh ones
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,10 @@ def _makers(
     with eager.session():
         eager.call()
         other = next((case.inputs for case in size_cases(eager, options["seed"]) if min_size(case.inputs) > 1), None)
-    position = _changed_in_place(callable_of(fn), inputs)
+    call = callable_of(fn)
+    given = [x.clone() if isinstance(x, Tensor) else x for x in copied(inputs)]
+    output = call(*given)
+    position = next((k for k, x in enumerate(given) if isinstance(x, Tensor) and x is output and x._version), None)
     if position is not None:
         yield Discarded.name, lambda: Discarded(*at, position, **options)
     if other is not None:
@@ -232,13 +235,6 @@ def _makers(
 def min_size(inputs: Sequence[Any]) -> int:
     """Return the smallest size of a dimension among tensors: torch makes no symbol of 0 and 1."""
     return min((n for x in inputs if isinstance(x, Tensor) for n in x.shape), default=0)
-
-
-def _changed_in_place(call: Callable[..., Any], inputs: Sequence[Any]) -> int | None:
-    """Return the position of the input that a callable changes and returns; None where it returns another tensor."""
-    given = [x.clone() if isinstance(x, Tensor) else x for x in copied(inputs)]
-    output = call(*given)
-    return next((k for k, x in enumerate(given) if isinstance(x, Tensor) and x is output and x._version), None)
 
 
 def _alike(inputs: Sequence[Any]) -> tuple[int, int] | None:
@@ -262,7 +258,11 @@ def _by_each_backend(way: Way, backends: Sequence[Any], seed: int) -> Iterator[C
         try:
             way.compiled_by(backend)
             trial = _judged(way, measured)
-            suspects = [k for k, track in enumerate(trial.tracks) if _changed(track, alone.tracks[k])]
+            suspects = [
+                k
+                for k, track in enumerate(trial.tracks)
+                if (track.broken or bool(track.exceeded() and track.error > alone.tracks[k].error))
+            ]
             again = (
                 _judged(way, fresh, {k: candidate_regions(trial.tracks[k]) for k in suspects}) if suspects else trial
             )
@@ -286,10 +286,6 @@ def _measured(way: Way, seed: int) -> list[Measured]:
 
 def _judged(way: Way, measured: Sequence[Measured], regions: dict[int, list[Region]] | None = None) -> Trial:
     return Trial(way, regions=regions).of(replace(one, candidate=way.compute(one.draw)) for one in measured)
-
-
-def _changed(track: Track, alone: Track) -> bool:
-    return track.broken or bool(track.exceeded() and track.error > alone.error)
 
 
 def _anew(function: Callable[..., Any]) -> Callable[..., Any]:

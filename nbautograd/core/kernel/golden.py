@@ -28,7 +28,7 @@ MOVED = 0.25  # how far fresh inputs lie from the given ones, relative to the si
 
 @dataclass(frozen=True)
 class Draw:
-    """Inputs and grad_outputs at which both are run.
+    """Inputs and grad_outputs at which both are run; of a pair, not of a problem, so that it is no ``Point``.
 
     Attributes:
         inputs: in the dtypes of the check.

@@ -19,7 +19,7 @@ from nbautograd.core.kernel.ranks import cut_along, launched
 from nbautograd.core.kernel.trial import Track, Trial
 from nbautograd.errors import CallError
 
-DRAWS = 2
+DRAWS = 2  # of the first look, and of the second one: each is sent to all ranks
 Pieces = Sequence[Tensor | None]  # of one quantity, one for each rank
 Way = Callable[[int, int], Tensor | None]  # from a quantity and a draw to what is compared with one process
 

@@ -13,7 +13,7 @@ from nbautograd.core.kernel.golden import Draw, Measured, Pair, Quantity, Values
 from nbautograd.core.kernel.yardstick import Deviation, Excess, Sums, System, Yardstick, rms
 
 TILES = (128, 64, 32, 16)  # what kernels cut dimensions into
-ALMOST = 0.99
+ALMOST = 0.99  # times the right gradient: a check that passes this cannot see a hundredth
 
 
 def mutations(

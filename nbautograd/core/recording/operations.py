@@ -58,7 +58,10 @@ class OperationCalls:
             definition = self._definition()
             registered = library.registered(definition)
             if registered != self._registered:
-                self._read(definition)
+                cls, before = library.recorded_as(definition), self._function
+                if cls is not None:
+                    self._function = self._function_for(cls, None if before is None else before.cls)
+                self._wrappers.clear()
                 self._registered = registered
             function = self._function
             if function is None:
@@ -74,12 +77,6 @@ class OperationCalls:
         except Exception as error:  # ours, never the user's
             self._recorder.note(error)
             return original
-
-    def _read(self, definition: Any) -> None:
-        cls, before = library.recorded_as(definition), self._function
-        if cls is not None:
-            self._function = self._function_for(cls, None if before is None else before.cls)
-        self._wrappers.clear()
 
     def leave(self) -> None:
         """Undo what was done to the Functions that torch made."""

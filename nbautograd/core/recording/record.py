@@ -258,7 +258,7 @@ class _Local(threading.local):
 local: Any = _Local()
 
 
-BUDGET = 16 * 2**20
+BUDGET = 16 * 2**20  # bytes of all that is recorded
 EVERY = 32  # calls between two looks at the budget
 _CALL, _VALUE = 900, 350  # bytes that a record takes, and each of its snapshots besides what was copied
 _FOR_DECODED = 8  # one part in so many of the budget is for Calls that were decoded
@@ -318,7 +318,10 @@ class CallRing:
                 self.dropped += 1
                 self.gone[record.function] += 1
             if len(self.links) > 2 * len(calls) + 1024:
-                self._forget_links()
+                first = self._calls[0].index if self._calls else 0
+                for key, link in list(self.links.items()):
+                    if link.forward < first:
+                        self.links.pop(key, None)
 
     def keep_decoded(self, record: CallRecord, call: Call, weight: int) -> None:
         """Keep a Call with its record; those that were decoded first are let go, and decoded anew when looked at."""
@@ -330,12 +333,6 @@ class CallRing:
                 oldest, freed = self._decoded.popleft()
                 oldest.call = None
                 self.used_by_decoded -= freed
-
-    def _forget_links(self) -> None:
-        first = self._calls[0].index if self._calls else 0
-        for key, link in list(self.links.items()):
-            if link.forward < first:
-                self.links.pop(key, None)
 
     def finished(self) -> list[CallRecord]:
         """Return the calls that have ended, in the order in which they began."""

@@ -19,7 +19,7 @@ from nbautograd.core.recording.snapshot import REPEATED, TensorSnapshot, element
 from nbautograd.core.values import TensorSummary
 
 Array = np.ndarray[Any, Any]
-IN, OUT = 0, 1
+IN, OUT = 0, 1  # sides of a call: its inputs, its outputs
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,10 @@ SlopeWrittenOut = Fn.of("SlopeWrittenOut",
     "g: (x,) = saved; return torch.where(x > 0, g, 0.01 * g), None")  # fmt: skip
 
 
+TermOfThree = Fn.of("TermOfThree", "x: save(x); return x**3 + x**2 + x",
+    "g: (x,) = saved; return g * (3 * x**2 + x + 1)")  # fmt: skip
+
+
 class LastStepOnly(Fn):
     def forward(ctx, xs, w):
         hs = [torch.zeros_like(xs[0])]
@@ -104,6 +108,7 @@ AxesExchanged = Fn.of("AxesExchanged", "x: return x.view(2, 2, 3, 5).permute(0, 
          "ds = p * (dp - (dp * p).sum(-1, keepdim=True))"),
         (OneBoundOnly, (draw(4, 5), -0.5, 0.8), "return g * (x < ctx.high) * (x > ctx.low), None, None"),
         (SlopeWrittenOut, (draw(3, 5), 0.2), "return torch.where(x > 0, g, ctx.slope * g), None"),
+        (TermOfThree, (draw(6),), "return g * (3 * x**2 + 2 * x + 1)"),
         (LastStepOnly, (draw(3, 2, 3), draw(3, 3, seed=1)), "gw = gw + hs[t].T @ ga"),
         (SumOverEverything, (draw(3, 4),), "return (g - y * (g * y).sum(1, keepdim=True)) / n"),
         (HalvesExchanged, (draw(2, 6),), "return torch.cat([g * b.sin(), g * a * b.cos()], -1)"),

@@ -95,16 +95,12 @@ def indices(block: Block) -> dict[int, list[int]]:
             return {size: [int(k) for k in ids] for size, ids in known}
     places = () if block.worst is None else (*block.worst.output_index, *block.worst.input_index)
     most = max(shape, default=1)
-    while _entries(shape, most) > EVIDENCE and most > 2:
+    while float(np.prod([min(size, most) for size in shape], dtype=float)) > EVIDENCE and most > 2:
         most = max(2, most * 3 // 4)
     return {
         size: spread_indices(size, most, [p for p, s in zip(places, shape, strict=False) if s == size])
         for size in shape
     }
-
-
-def _entries(shape: tuple[int, ...], most: int) -> float:
-    return float(np.prod([min(size, most) for size in shape], dtype=float))
 
 
 def flat(shape: tuple[int, ...], chosen: dict[int, list[int]]) -> list[int]:

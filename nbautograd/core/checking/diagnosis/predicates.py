@@ -111,7 +111,7 @@ def derivative(e: Evidence) -> Cause | None:
 
 
 def unclassified(e: Evidence) -> Cause:
-    """Say what is left to say of any wrong block."""
+    """Return the plain sentence, which is true of any wrong block."""
     return wrong_in(e, "wrong_unclassified")
 
 

@@ -145,7 +145,7 @@ class WrongLine:
 
     @property
     def before(self) -> Phrase | str:
-        """Say up to which line all is as forward has it."""
+        """Name the last line up to which all values agree with autograd of forward."""
         return Phrase("causes.agrees_up_to", line=self.agreed) if self.agreed else ""
 
     @property

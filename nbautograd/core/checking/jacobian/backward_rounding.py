@@ -19,7 +19,7 @@ LARGEST_RIGHT = 1e-9  # a smaller difference, beside the largest entry or 1, is 
 ROUNDINGS = 8  # last bits of the largest entry that one beside it may be off by, where its terms cancel
 LARGEST_ROUNDING = 0.02  # a larger one is no rounding; one between them cannot be told from it
 MOVED = 20  # times what a few last bits of the inputs move: an error no larger than this may be rounding
-ULPS = (1.0, -2.0, 3.0, -5.0)
+ULPS = (1.0, -2.0, 3.0, -5.0)  # last bits by which inputs move: to both sides, near and a little farther
 
 
 def only_rounding(assembly: Assembly, ij: tuple[int, int], matrices: Matrices) -> bool | None:

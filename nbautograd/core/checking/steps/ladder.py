@@ -15,7 +15,7 @@ from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import ERROR_BARS
 from nbautograd.core.numerics.directional import richardson
 
-RUNGS, RATIO = 11, 4.0
+RUNGS, RATIO = 11, 4.0  # steps, and how much finer each is: from 6e-2 to 5e-8 of the scale of x
 LONG_RUNGS = 19  # rungs where eleven are too wide still: down to 8e-13, some 4,000 spacings of the numbers at 1
 REACH = 6  # of the finest rungs, at which slopes that go on growing are looked for
 UNRESOLVED = 1e-3  # error bar, relative to the derivative, above which the long ladder is worth its points
@@ -23,11 +23,11 @@ COARSEST = 0.9173 * 2.0**-4  # no power of two, so that x + h uses all bits and 
 # steps of few bits would be rounded alike at all points of a table, and the noise would cancel in its differences
 TABLE = np.outer([1.0373 * 2.0**-26, 1.0787 * 2.0**-20, 0.9619 * 2.0**-14], [1.0, 2.0, 3.0, 4.0, 5.0]).reshape(-1)
 LEFT = 1e-5  # of the fourth difference one distance further off: a smaller one may be what a smooth function leaves
-LOST = (
-    2e-3  # of f(x): a step or a last bit smaller than this is digits lost on the way, a larger one the function's own
-)
+LOST = 2e-3  # of f(x): a smaller step or last bit is digits lost on the way, a larger one the function's own
 LEAST_STEP = 1e-14  # of a staircase whose values are about 0
-FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / np.sqrt(70.0)
+FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0]) / np.sqrt(
+    70.0
+)  # keeps the size of independent noise: 70 = 1 + 16 + 36 + 16 + 1
 
 
 def factors(rungs: int = RUNGS) -> Array:
