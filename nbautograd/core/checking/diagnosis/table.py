@@ -155,7 +155,7 @@ def _single(problem: Problem) -> bool:
 def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None, alone: bool) -> Finding:
     """Put a cause into a finding; one that holds for the block's output alone is said of what comes through it."""
     block, position = e.block, e.block.input
-    found, plain = _written(problem, e, cause), cause.message in UNEXPLAINED
+    found, plain = _written(problem, e), cause.message in UNEXPLAINED
     line = found.line if found is not None else None
     output, name, value = block.output_name, block.input_name, phrases.value(problem, position, found)
     message, said = cause.message, dict[str, Any]()
@@ -187,13 +187,13 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
     return Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
 
 
-def _written(problem: Problem, e: Evidence, cause: Cause) -> Returned | None:
+def _written(problem: Problem, e: Evidence) -> Returned | None:
     """Return the statement of backward that a wrong block comes from, as far as it can be told."""
     found, block = phrases.returned(problem, e.block.input), e.block
     right = {i for _, i in e.blocks} - {i for (_, i), other in e.blocks.items() if other.verdict == "mismatch"}
     names = [other.name for other in (phrases.returned(problem, i) for i in right) if other is not None]
-    if found is None or cause.code == "swapped_inputs":
-        return backward_lines.return_statement(problem) or found
+    if found is None:
+        return backward_lines.return_statement(problem)
     if found.name is not None and found.name in names:  # it is right for that input, and not for this one
         end = backward_lines.return_statement(problem)
         return found if end is None else Returned(None, end.line, found.name)
