@@ -13,7 +13,8 @@ from nbautograd.core.recording.api import following
 from nbautograd.core.stumbles import any_errors
 from nbautograd.core.this_thread import start_thread
 from nbautograd.magics.live_output import LiveOutput
-from nbautograd.views.card import RecordingCard, glance, mimebundle
+from nbautograd.views.bundle import mimebundle
+from nbautograd.views.card import RecordingCard, glance
 
 CALLS_SHOWN = 12
 GLANCED = 4  # calls that are shown while a cell runs

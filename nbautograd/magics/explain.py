@@ -28,7 +28,8 @@ from nbautograd.magics.call_expression import EvaluationError, evaluate, express
 from nbautograd.magics.inputs import one_line
 from nbautograd.magics.options import EXPLAIN
 from nbautograd.magics.progress import ProgressBar
-from nbautograd.views.card import Notice, mimebundle
+from nbautograd.views.bundle import mimebundle
+from nbautograd.views.card import Notice
 from nbautograd.widgets.live import kernel
 from nbautograd.widgets.marks import marks_bundle
 

@@ -15,7 +15,8 @@ from nbautograd.core import stumbles
 from nbautograd.core.findings import Phrase
 from nbautograd.magics.inputs import one_line
 from nbautograd.magics.progress import ProgressBar
-from nbautograd.views.card import Notice, RecordingCard, mimebundle
+from nbautograd.views.bundle import mimebundle
+from nbautograd.views.card import Notice, RecordingCard
 
 _OURS = str(Path(__file__).parent.parent) + os.sep
 EVALUATED = "<magic>"

@@ -49,17 +49,6 @@ class RecordingCard:
     offers: tuple[Notice, ...] = ()
 
 
-def mimebundle(value: RecordingCard | Notice) -> dict[str, str]:
-    """Return the ``text/plain`` and ``text/html`` of a card or a notice.
-
-    Example:
-        >>> from nbautograd.views.card import Notice, mimebundle
-        >>> mimebundle(Notice(("Nothing to do in `cell`.",)))["text/plain"]
-        'Nothing to do in `cell`.'
-    """
-    return bundle.mimebundle(value)
-
-
 def glance(card: RecordingCard) -> dict[str, str]:
     """Return the card while its cell still runs: its line and a row for each of its calls, quick to make."""
     return bundle.written(_boxed((*sentences([recording_line(card)]), *calls_table(card.calls))))

@@ -110,7 +110,7 @@ def test_why_is_this_grad_none_says_why_and_shows_it(asking: Any) -> None:
     page = asking(cut())
     page.get_by_label("Why is .grad None?").focus()
     page.get_by_label("Why is .grad None?").select_option("c")
-    expect(page.locator(".why")).to_contain_text("c is not a part of the graph")
+    expect(page.locator(".why")).to_contain_text("c is not in the graph")
     expect(page.locator(".box.ghost.asked")).to_contain_text("c")
     expect(page.locator(".edge.none.asked")).to_contain_text("not reached")
     expect(page.get_by_label("Why is .grad None?")).to_be_focused()

@@ -15,7 +15,8 @@ from nbautograd.core.checking.block import BlockVerdict
 from nbautograd.core.findings import Kind, Phrase
 from nbautograd.inspection.audit_report import AuditVerdict
 from nbautograd.views.builders.blocks import TONE
-from nbautograd.views.card import Notice, RecordingCard, mimebundle
+from nbautograd.views.bundle import mimebundle
+from nbautograd.views.card import Notice, RecordingCard
 from nbautograd.views.jacobian import labels
 from nbautograd.views.markup import escape, prose, tag
 from nbautograd.views.phrases import MARKS, VERDICT_MARKS, dedented
