@@ -277,15 +277,15 @@ def _largest_gap(a: Tensor | None, b: Tensor | None) -> float:
 @relation
 def stacked_calls(problem: Problem) -> Iterator[Variant]:
     """Yield two values of the first input stacked, where forward takes each half by itself: so does backward."""
-    near = points(problem).first("near")
+    at, near = given(problem), points(problem).first("near")
     position = next(iter(problem.differentiable), -1) if problem.has_functions else -1
     if near is None or position < 0 or problem.inputs[position].dim() < 2:
         return
-    one, other, stack = list(problem.fresh()), list(problem.fresh()), list(problem.fresh())
+    first, other, stack = at.outputs or (), list(problem.fresh()), list(problem.fresh())
     other[position] = near.inputs[position].detach().clone().requires_grad_()
-    stack[position] = torch.stack([one[position].detach(), other[position].detach()]).requires_grad_()
+    stack[position] = torch.stack([stack[position].detach(), other[position].detach()]).requires_grad_()
     with users_errors() as guard:
-        first, second, batch = (problem.call(tuple(inputs)) for inputs in (one, other, stack))
+        second, batch = (problem.call(tuple(inputs)) for inputs in (other, stack))
     if guard.failed or [y.shape for y in batch] != [(2, *y.shape) for y in first]:
         return
     rel = gradient_tolerance(first, problem.inputs)
@@ -294,18 +294,17 @@ def stacked_calls(problem: Problem) -> Iterator[Variant]:
     if not all(agree_relative(b, h, rel) for b, h in pairs):
         return
     params = {"input": problem.input_names[position], "dims": stack[position].dim()}
-    v = cotangents(problem, first, problem.seed)
-    w = [None if c is None else -2 * c for c in v]
+    w = [None if c is None else -2 * c for c in at.v]
 
     def expected() -> Answer:
-        a, b = pull(problem, first, v)[0], pull(problem, second, w)[0]
+        a, b = at.pull()[0], pull(problem, second, w)[0]
         return [None if a is None or b is None else torch.stack([a, b])]
 
     def wrong(sentence: str, said: str) -> Finding:
         return about(problem, "fails_batched", None, sentence, said=said, **params)
 
     yield Variant(
-        lambda: pull(problem, batch, [None if c is None else torch.stack([c, -2 * c]) for c in v])[:1],
+        lambda: pull(problem, batch, [None if c is None else torch.stack([c, -2 * c]) for c in at.v])[:1],
         expected,
         lambda _: wrong("causes.fails_batched_wrong", ""),
         lambda e: wrong("causes.fails_batched", _said(e)),
