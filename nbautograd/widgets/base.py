@@ -30,13 +30,14 @@ SHARED = (
     *(f"views.panel.{name}" for name in ("analytical", "numerical", "difference", "beyond", "pooled")),
     *(f"views.{group}." for group in ("verdict", "block", "structure", "part")),
 )
-RAISED = {f"widgets.{name}" for name in ("unknown_option", "no_view", "no_block", "too_large", "no_answer")}
+UNUSED = {"views.part.findings", "views.part.evidence"}  # by the page; what is raised is said here
+UNUSED |= {f"widgets.{name}" for name in ("unknown_option", "no_view", "no_block", "too_large", "no_answer")}
 
 
 def labels() -> dict[str, str]:
     """Return the page's words in the chosen language, by id without its subject; the page fills placeholders."""
     texts = {**messages.catalogue("en"), **messages.catalogue(messages.language())}
-    chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)) and k not in RAISED)
+    chosen = (k for k in texts if k.startswith(("widgets.", *SHARED)) and k not in UNUSED)
     return {k.partition(".")[2]: texts[k] for k in chosen}
 
 

@@ -193,7 +193,7 @@ def test_calls_that_are_not_on_the_page_are_asked_for(show: Any, samples: Any) -
     log = training(samples, 1500)
     page = show(log)
     expect(page.locator(".trends")).to_contain_text("calls 2501 to 3000 of 3000")
-    expect(page.locator(".trends")).to_contain_text("Drag over the lines")
+    expect(page.locator(".trends")).to_contain_text("Drag, or use arrow keys")
     expect(page.locator(".calls")).not_to_contain_text("not shown")
     page.get_by_role("slider").focus()
     for _ in range(5):

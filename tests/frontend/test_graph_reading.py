@@ -108,7 +108,7 @@ def test_branches_add_up_before_ones_eyes(show: Any, branches: Any) -> None:
         step.click()
     assert [count for count in dict.fromkeys(counts) if count] == ["0 of 3", "1 of 3", "2 of 3", "3 of 3"]
     expect(page.locator(".tag")).to_have_count(0)
-    expect(page.locator(".said")).to_contain_text("adds up the 3 gradients that have arrived")
+    expect(page.locator(".said")).to_contain_text("adds up 3 gradients")
     expect(page.locator(".said")).to_contain_text(re.compile(r": \w+ \+ \w+ \+ \w+$"))
     expect(page.locator(".edge.came")).to_have_count(3)
     terms = page.locator(".step .sum .term")

@@ -342,7 +342,7 @@ def test_the_line_of_another_class_at_another_place_is_left_alone(in_notebook: A
 def test_where_no_cell_holds_the_line_any_more_it_is_said_and_nothing_is_put_in(in_notebook: Any) -> None:
     page = in_notebook([("code", "x = 1")], None)
     page.get_by_role("button", name="New cell below").click()
-    expect(page.locator(".fix .copy").last).to_contain_text("No cell holds the lines")
+    expect(page.locator(".fix .copy").last).to_contain_text("Its cell is gone")
     assert page.evaluate("nb.notebook.inserted") == []
 
 
