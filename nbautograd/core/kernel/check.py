@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,12 +40,11 @@ class Outcome:
     """The result of a check of one Function at inputs of some shapes and dtypes.
 
     Attributes:
-        trial: the draws in which faults were looked for.
+        trial: the draws in which faults were looked for; what did not come again was chance, and has the fresh ones.
         wrong: positions among the trial's tracks of what is wrong, confirmed at fresh draws.
         findings: what stands against them.
         conditions: amplification of a relative error of the inputs, by position of the track; where it is large.
         draws: in how many faults were looked for.
-        fresh: what the draws that confirm show, by position of the track; empty where nothing was to be confirmed.
     """
 
     trial: Trial
@@ -53,13 +52,10 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
     conditions: dict[int, float] = field(default_factory=dict)
     draws: int = 0
-    fresh: tuple[Track, ...] = ()
 
     def ratio(self, k: int) -> float:
-        """Return the error of a quantity in units of what rounding explains: what did not come again was chance."""
+        """Return the error of a quantity in units of what rounding explains."""
         track = self.trial.tracks[k]
-        if k not in self.wrong and self.fresh and (track.broken or track.exceeded()):
-            track = self.fresh[k]
         return math.inf if track.broken else track.deviation.worst.ratio if track.deviation.worst else 0.0
 
 
@@ -111,10 +107,20 @@ def check(
     if not suspects:
         return Outcome(trial, conditions=conditions, draws=draws)
     regions = {k: candidate_regions(trial.tracks[k]) for k in suspects}
-    later = Trial(pair, regions=regions).run(pair.draws(again, seed + FRESH, given, fresh), SURER).tracks
+    later = Trial(pair, power, regions, backward=True).run(pair.draws(again, seed + FRESH, given, fresh), SURER).tracks
+    wrong, findings = confirm(trial, suspects, later, regions)
+    return Outcome(trial, wrong, findings, conditions, draws)
+
+
+def confirm(
+    trial: Trial, suspects: Sequence[int], later: Sequence[Track], regions: Mapping[int, Sequence[Region]]
+) -> tuple[tuple[int, ...], tuple[Finding, ...]]:
+    """Return what is wrong at fresh draws too, and what stands against it; the others take those draws."""
     wrong = tuple(k for k in suspects if confirmed(trial.tracks[k], later[k]))
-    findings = tuple(finding(trial.tracks[k], regions[k], later[k]) for k in wrong)
-    return Outcome(trial, wrong, findings, conditions, draws, tuple(later))
+    findings = tuple(finding(trial.tracks[k], regions.get(k, ()), later[k]) for k in wrong)
+    for k in set(suspects) - set(wrong):
+        trial.tracks[k] = later[k]
+    return wrong, findings
 
 
 def _enough(draws: int, inputs: Sequence[Any], differentiable: Sequence[int]) -> int:

@@ -100,7 +100,7 @@ class Related:
         later = Trial(self.pair, regions=regions).of(gathered[DRAWS:])
         wrong = tuple(k for k in suspects if confirmed(first.tracks[k], later.tracks[k]))
         findings = tuple(self._finding(k, first.tracks[k], later.tracks[k]) for k in wrong)
-        return Sharded(Outcome(first, wrong, findings, {}, DRAWS, tuple(later.tracks)), findings)
+        return Sharded(Outcome(first, wrong, findings, {}, DRAWS), findings)
 
     def _gathered(self, ways: Sequence[Way]) -> list[Measured]:
         return [

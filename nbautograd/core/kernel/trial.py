@@ -76,8 +76,8 @@ ROUNDED_AWAY = 1.15
 
 
 # Relative to grad_output. A gradient below this is zero up to float64's rounding, as of a softmax over one key: what a
-# kernel returns in its place is a difference of rounded terms, of so many units of the size of grad_output at most.
-VANISHING, DIFFERENCE = 1e-10, 16.0
+# kernel returns in its place is a difference of rounded terms.
+VANISHING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,7 @@ class Trial:
         pair: the two.
         power: True tries wrong gradients as well.
         terms: True looks for errors along the other tensors as well, beside a factor and an offset.
+        backward: True where the last sample of each draw is rounded in backward alone.
         regions: by position of the track, those outside which the error is looked at by itself.
 
     Attributes:
@@ -207,15 +208,17 @@ class Trial:
         power: bool = False,
         regions: Mapping[int, Sequence[Region]] | None = None,
         terms: bool = True,
+        backward: bool = False,
     ) -> None:
         self.pair, self.power, self.regions, self.terms = pair, power, regions or {}, terms
+        self.backward = backward
         self.tracks: list[Track] = []
         self.flowing = 0.0  # size of the grad_outputs of the draw in hand
         self._few: dict[int, list[Taken]] = {}
 
     def run(self, draws: Iterable[Draw], samples: int = SAMPLES, done: Callable[[], None] | None = None) -> Trial:
         """Measure at draws and close the sums."""
-        return self.of((self.pair.measure(draw, samples) for draw in draws), done)
+        return self.of((self.pair.measure(draw, samples, self.backward) for draw in draws), done)
 
     def of(self, measured: Iterable[Measured], done: Callable[[], None] | None = None) -> Trial:
         """Take in draws and close the sums."""
@@ -336,8 +339,6 @@ def _taken(
         golden, yardstick, got, *rounded = _masked(track, golden, yardstick, got, rounded)
     smallest = torch.finfo(trial.pair.rounding)
     tiny = float(smallest.smallest_normal) * float(smallest.eps)
-    if track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing:
-        tiny += DIFFERENCE * track.unit * trial.flowing
     return Taken(golden, yardstick, got, rounded, directions, tiny)
 
 
@@ -376,7 +377,12 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
     """Look for what rounding does not explain."""
     golden, got, directions = taken.golden, taken.candidate, taken.directions
     errors = [sample - golden for sample in taken.samples]
-    yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, taken.tiny, directions)
+    terms = rms(errors[-1]) if trial.backward else 0.0
+    if trial.backward and track.quantity.kind == "output":
+        del errors[-1]
+    if track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing:
+        terms = math.inf
+    yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, taken.tiny, directions, terms)
     error = got - golden
     track.deviation.add(yard, error)
     track.elsewhere = track.elsewhere or [Deviation() for _ in regions]

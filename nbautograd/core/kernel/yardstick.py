@@ -181,6 +181,7 @@ class Yardstick:
         unit: unit roundoff of the coarsest dtype (half its spacing at 1).
         tiny: what a number near zero may be off by: the smallest number of the dtype.
         directions: tensors of the same shape by name, beside golden values and ones.
+        terms: the error that rounding leaves in backward alone, where large terms cancel; samples may have as much.
     """
 
     def __init__(
@@ -191,13 +192,15 @@ class Yardstick:
         unit: float,
         tiny: float,
         directions: Mapping[str, Tensor] | None = None,
+        terms: float = 0.0,
     ) -> None:
         self.golden = golden if golden.dim() else golden.reshape(1)
         self.unit, self.tiny = unit, tiny
         self.error = yardstick.reshape(self.golden.shape)
         self.size, self.own = rms(self.golden), rms(self.error)
         self.noise = max(self.own, 0.3 * unit * self.size)
-        self.correct = [self.error, *(self._limited(s.reshape(self.golden.shape)) for s in samples)]
+        most = ROUGHER * max(self.noise, terms)
+        self.correct = [self.error, *(_limited(s.reshape(self.golden.shape), most) for s in samples)]
         self.known = len(self.correct) * self.golden.numel()
         self.squares = self.error.square()  # of all correct errors together
         for sample in self.correct[1:]:
@@ -207,10 +210,6 @@ class Yardstick:
         self._known: dict[Family, Tensor] = {}
         self._entries: tuple[Tensor, Tensor, float] | None = None
         self._some: tuple[Tensor, float, Tensor, Tensor] | None = None
-
-    def _limited(self, sample: Tensor) -> Tensor:
-        noise = rms(sample)
-        return sample * min(1.0, ROUGHER * self.noise / noise) if noise > 0 else sample
 
     def _entry_bounds(self) -> tuple[Tensor, Tensor, float]:
         """Return what each entry may be off by with one sign, the spread of its noise, and the unit of that."""
@@ -317,7 +316,8 @@ class Yardstick:
         pooled = _quotient(squares, norm).mean(1, keepdim=True).mul_(PRIOR / (count + PRIOR))
         variance = squares.mul_(count / (count + PRIOR)).addcmul_(norm, pooled)
         # what cancels in the reference, as the errors of a line from which its mean was taken last, need not elsewhere
-        torch.maximum(variance, apart.div_(count), out=variance)
+        usual = _quotient(apart, norm).mean(1, keepdim=True).mul_(PRIOR / (count + PRIOR))
+        torch.maximum(variance, apart.addcmul_(norm, usual).div_(count), out=variance)
         # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance; along
         # themselves they are never zero by chance
         typical, root = _quotient(golden.square(), norm).mean(1, keepdim=True).sqrt_(), norm.sqrt()
@@ -423,6 +423,11 @@ class Deviation:
     def worst(self) -> Excess | None:
         """The most significant excess."""
         return max(self.excesses.values(), key=lambda excess: excess.ratio, default=None)
+
+
+def _limited(sample: Tensor, most: float) -> Tensor:
+    noise = rms(sample)
+    return sample * (most / noise) if noise > most else sample
 
 
 def rms(tensor: Tensor) -> float:

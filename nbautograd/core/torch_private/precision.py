@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -25,6 +25,9 @@ _FUSED = (
     "gelu_backward", "native_group_norm", "native_group_norm_backward", "nll_loss_forward", "nll_loss_backward",
 )  # fmt: skip
 
+
+# sums, which another order rounds even where this one is exact: a mean of two numbers, and what is left beside it
+_SUMS = ("mean", "sum", "var", "var_mean")
 
 # operations that draw random numbers; others may use them inside, and their results are not random numbers alone
 _RANDOM = (
@@ -148,21 +151,24 @@ class RandomRounding(ThreadDispatchMode):
                 return result
         if _aliases(func):
             return func(*args, **kwargs)  # a view's elements are rounded already, and what is written in place stays
-        return _mapped(self._rounded, func(*args, **kwargs))
+        return _mapped(partial(self._rounded, a_sum=_name(func) in _SUMS), func(*args, **kwargs))
 
-    def _rounded(self, tensor: Tensor) -> Tensor:
+    def _rounded(self, tensor: Tensor, a_sum: bool) -> Tensor:
         if tensor.dtype is torch.complex128:
-            return torch.view_as_complex(self._rounded(torch.view_as_real(tensor.resolve_conj()).contiguous()))
+            return torch.view_as_complex(self._rounded(torch.view_as_real(tensor.resolve_conj()).contiguous(), a_sum))
         if tensor.dtype is not torch.float64:
             return tensor
         generator = self._generators.get(tensor.device)
         if generator is None:
             generator = torch.Generator(tensor.device).manual_seed(self._seed)
             self._generators[tensor.device] = generator
-        # a quarter to half of a last digit, so that what is representable stays
-        eps = float(torch.finfo(self._dtype).eps)
-        factors = _shifts(tensor, generator).mul_(eps / 2).add_(1)  # of an infinity as well, which a sum would lose
-        return (tensor * factors).to(self._dtype).to(torch.float64)
+        # a quarter to half of a last digit, so that what is representable stays, but for sums
+        shifts = _shifts(tensor, generator).mul_(float(torch.finfo(self._dtype).eps) / 2)
+        if a_sum:
+            shifts = torch.where(tensor == tensor.to(self._dtype), 4 * shifts, shifts)
+        shifted = shifts.add_(1).mul_(tensor)  # an infinity as well, which a sum would lose
+        rounded = shifted.to(self._dtype).to(torch.float64)
+        return torch.where(rounded.isinf(), shifted, rounded)  # a reference with float32 inside does not overflow
 
 
 def _shifts(tensor: Tensor, generator: torch.Generator) -> Tensor:
