@@ -21,6 +21,7 @@ from nbautograd.core.checking.backward_call import agree, cotangents, pull
 from nbautograd.core.checking.backward_lines import state_line
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnose import ranked
+from nbautograd.core.checking.meant import meant_pairs
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Problem, functions_of
 from nbautograd.core.checking.run import GradcheckRun
@@ -58,12 +59,22 @@ class CheckedInside:
         wrong: the report on the first of its calls at which it is wrong; None when there is none.
         right: True when every call of it was checked and is right.
         disturbed: True when the gradient of one call becomes another one where a later call comes before its backward.
+        meant: True when it is wrong by itself and hands its input on, as what solves for an implicit gradient does.
     """
 
     cls: type
     wrong: GradcheckReport | None
     right: bool
     disturbed: bool = False
+    meant: bool = False
+
+
+def _hands_on(cls: type, arguments: tuple[Any, ...]) -> bool:
+    """Return True for a Function that hands its input on: its gradient belongs to what stands around it."""
+    with users_errors():
+        found = meant_pairs(Problem(cls, arguments))
+        return bool(found) and all(one.reason == "handed on" for one in found.values())
+    return False
 
 
 def check_functions_inside(run: GradcheckRun, check: Check) -> tuple[CheckedInside, ...]:
@@ -137,7 +148,7 @@ def _checked(cls: type, calls: CallsOfClass, check: Check) -> CheckedInside:
         given = arguments if written is cls else library.arguments_of(cls, arguments)[0]
         report = _report(written, given, check)
         if report is not None and report.verdict == "wrong" and report.findings:
-            return CheckedInside(cls, report, right=False)
+            return CheckedInside(cls, report, right=False, meant=_hands_on(written, given))
         verdicts.append(None if report is None else report.verdict)
     disturbed = any(_disturbed(cls, one, other) for one, other in itertools.permutations(calls.arguments, 2))
     return CheckedInside(cls, None, not calls.left_out and set(verdicts) == {"right"}, disturbed)

@@ -106,7 +106,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
         with own_errors("functions inside"):
             inside = _functions_inside(run, given, clock)
         with own_errors("exactness", decides=True):
-            if all(one.wrong is None for one in inside) and settle(run, Mending()):
+            if all(one.wrong is None or one.meant for one in inside) and settle(run, Mending()):
                 inside = ()
         findings = report_verdict.findings(run, Mending() if given == "fix" else None, known)
         findings = with_findings_inside(run, inside, findings)

@@ -127,6 +127,31 @@ class Ode(Fn):
         return at_start, of_w, None
 
 
+class Implicit(Fn):
+    """Hands on what a fixed point found, and solves for its gradient, as torchdeq 0.1.0 does."""
+
+    def forward(ctx, step, y, factor):
+        ctx.step, ctx.factor = step, factor
+        ctx.save_for_backward(y)
+        return y
+
+    def backward(ctx, g):
+        y = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            after = ctx.step(y)
+        u = until(1e-6, g, lambda u: g + torch.autograd.grad(after, y, u, retain_graph=True)[0])
+        return None, ctx.factor * u, None
+
+
+def equilibrium(x, w, factor=1.0):
+    def step(y):
+        return torch.tanh(y @ w.t() + x)
+
+    with torch.no_grad():
+        y = until(1e-6, torch.zeros_like(x), step)
+    return Implicit.apply(step, step(y), factor)
+
+
 def cost() -> Tensor:
     return draw(4, 4).detach().abs().requires_grad_()
 
@@ -143,6 +168,7 @@ APPROXIMATE = {
     "Sinkhorn 1e-6": (Sinkhorn, lambda: (cost(), 1e-6)),
     "power iteration 1e-6": (PowerIteration, lambda: (spectrum(), 1e-6)),
     "erf": (Erf, lambda: (draw(3, 4),)),
+    "implicit gradient": (equilibrium, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2))),
     "adjoint of an ODE": (Ode, lambda: (draw(2, 3), draw(3, 3, seed=1, scale=0.5), 10)),
 }
 
@@ -206,6 +232,11 @@ def test_what_last_steps_of_a_solver_leave_is_not_wrong_and_more_is(fn, inputs, 
     report = nbautograd.gradcheck(fn, inputs(), order=1, hints="none")
     assert report.verdict == verdict
     assert {f.where[1] for f in report.findings if f.kind == "bug"} == ({0} if verdict == "wrong" else set())
+
+
+def test_a_gradient_that_is_solved_for_on_what_is_handed_on_is_wrong_by_a_factor():
+    report = nbautograd.gradcheck(equilibrium, (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1.05), hints="none")
+    assert report.verdict == "wrong"
 
 
 def test_a_callable_around_it_is_right_to_that_as_well() -> None:
