@@ -182,7 +182,13 @@ def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
     if abs(track.error - 1) < 1e-9 and abs(track.bias + 1) < 1e-9:  # the error is the golden values themselves
         return Finding("compare_zero", "bug", "compare.zero", params, place)
     # a factor before a region: where the gradient is zero a wrong factor leaves it right
-    if _scaled(track) and _scaled(fresh) and abs(track.bias - fresh.bias) <= max(STEADY * abs(track.bias), track.unit):
+    nearly_one = f"{1 + track.bias:.3g}" == "1"
+    if (
+        not nearly_one
+        and _scaled(track)
+        and _scaled(fresh)
+        and abs(track.bias - fresh.bias) <= max(STEADY * abs(track.bias), track.unit)
+    ):
         return Finding("compare_factor", "bug", "compare.factor", {**params, "factor": 1 + track.bias}, place)
     confirmed = (r for r, elsewhere in zip(regions, fresh.elsewhere, strict=True) if not _significant(elsewhere))
     region = next(confirmed, None)
