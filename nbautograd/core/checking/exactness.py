@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.block import Block, BlockVerdict
-from nbautograd.core.checking.last_step import climbs_in_stairs, left_by_iterations
+from nbautograd.core.checking.last_step import MOST, climbs_in_stairs, left_by_iterations
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
@@ -83,11 +83,13 @@ def slight_blocks(run: GradcheckRun) -> set[Where]:
     differing = {where: block for where, block in run.blocks.items() if block.verdict == "mismatch"}
     slight = {where for where, block in differing.items() if block.deviation <= INEXACT}
     if slight != differing.keys() and run.outputs is not None and run.complete:
-        with run.problem.session():
+        with run.interruptible(), run.problem.session():
             left = left_by_iterations(run.problem, run.outputs)
             for where, block in differing.items():
                 if _off(block) <= left[where[1]] or climbs_in_stairs(run.problem, run.outputs, where):
                     slight.add(where)
+    if not run.complete:  # there was no time to ask what iterations leave
+        slight |= {where for where, block in differing.items() if _off(block) <= MOST}
     return slight
 
 
