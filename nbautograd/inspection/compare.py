@@ -439,8 +439,8 @@ def _quantity(track: Track, wrong: bool, condition: float, pair: Sides | None) -
         track.resolution,
         track.allowed,
         condition if condition >= CONDITIONED else 0.0,
-        tuple(track.mutants),
-        track.unseen(),
+        () if wrong else tuple(track.mutants),  # other errors on top of one may be what mends it
+        () if wrong else track.unseen(),
         **({} if pair is None else sides(track.quantity.name, pair)),
     )
 

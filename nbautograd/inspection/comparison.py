@@ -41,7 +41,7 @@ class ComparedQuantity:
             none would.
         entry_resolution: the same of a single typical entry.
         condition: by how much the quantity amplifies a relative error of the inputs; 0 where it was not measured.
-        tried: codes of the wrong gradients with which the comparison was tried.
+        tried: codes of the wrong gradients with which the comparison was tried; none of a gradient that is wrong.
         unseen: which of them would have passed.
         values: the Function's and the reference's at the given inputs.
         difference: Function's less reference's, element by element; None where they cannot be subtracted.

@@ -109,13 +109,13 @@ def gradients_changed(record: CallRecord) -> Iterator[Finding]:
 
 
 def outputs_in_inputs(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:
-    """Yield findings on outputs that are an input, or lie in its memory though autograd knows of no view."""
+    """Yield findings on outputs in the memory of an input without a word to autograd, which notices an input itself."""
     dirty, inputs, outputs = _dirty(saver), *forward_names(record)
     for j, output in enumerate(record.outputs):
         for i, given in enumerate(record.inputs):
             if not isinstance(output, TensorSnapshot) or not isinstance(given, TensorSnapshot) or f"input {i}" in dirty:
                 continue
-            if _same(output, given) or (_share_memory(output, given) and not output.is_view):
+            if _share_memory(output, given) and not _same(output, given) and not output.is_view:
                 yield broken("output_aliases_input", _seen(record), output=outputs[j], input=inputs[i])
                 break
 

@@ -89,7 +89,7 @@ def output_kept(ctx, x):
 WATCHED = {
     "mutates_grad_output": (double, lambda ctx, g: g.mul_(2), x),
     "mutates_input": (lambda ctx, x: x.mul_(1).clone(), lambda ctx, g: g, lambda: x() * 1),
-    "output_aliases_input": (lambda ctx, x: x, lambda ctx, g: g, x),
+    "output_aliases_input": (lambda ctx, x: x.detach(), lambda ctx, g: g, x),
     "tensor_on_ctx": (kept, lambda ctx, g: g * 2, x),
     "output_on_ctx": (output_kept, lambda ctx, g: g * 2, x),
     "wrong_number_of_gradients": (double, lambda ctx, g: (g, g), x),
@@ -114,6 +114,8 @@ def test_watched_arguments():
     assert watched(double, lambda ctx, g: (g, g), x(), 3.0)[0] == {"gradient_for_non_tensor"}
     assert watched(double, lambda ctx, g: (g, g), x(), x().detach())[0] == {"ignores_needs_input_grad"}
     assert watched(double, lambda ctx, g: (g * 2, None), x(), 3.0)[0] == set()
+    assert watched(lambda ctx, x: x, lambda ctx, g: g, x())[0] == set()
+    assert watched(lambda ctx, x: x.mul_(2), lambda ctx, g: g * 2, x() * 1)[0] == {"mutates_input"}
 
 
 def test_dirty_inputs_are_all_right():
