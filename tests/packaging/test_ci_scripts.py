@@ -1,13 +1,13 @@
 """The set-up scripts parse, and a stage that fails makes the run fail without hiding the others."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from _pytest.mark.expression import Expression
 
 ROOT = Path(__file__).parents[2]
 CI = ROOT / ".ci"
@@ -41,16 +41,25 @@ def test_all_stages_run_and_one_failure_counts():
     assert bash(". .ci/stages; stage only true; summary all").returncode == 0
 
 
-def test_stages_of_the_tests_leave_none_out():
-    """Every marker has one stage, whose folders hold all tests of it, and the first stage leaves exactly those out."""
-    stages = [line for line in (CI / "test").read_text().splitlines() if line.startswith("stage ")]
-    for marker in ("slow", "browser", "packaging", "notebooks", "e2e"):
-        assert f"not {marker}" in stages[0]
-        (stage,) = (line for line in stages if re.search(rf'-m "?{marker}\b', line))
-        folders = [CI.parent / folder for folder in re.findall(r" (tests/\S+)", stage) or ["tests"]]
-        marked = [path for path in CI.parent.glob("tests/**/*.py") if f"mark.{marker}" in path.read_text()]
-        assert [path for path in marked if not any(folder in path.parents for folder in folders)] == []
-        assert marked
+SHOWN = (
+    'stage() { printf "%s\\t" "$@"; echo; }; beside() { stage "$@"; }; join() { :; }; summary() { :; }; python=python'
+)
+
+
+@pytest.mark.parametrize(
+    "marks", ["", "slow", "browser", "packaging", "notebooks", "e2e", "browser slow", "e2e notebooks"]
+)
+def test_stages_of_the_tests_leave_none_out(marks):
+    """A test of any markers runs in one stage of the whole run, whose folders hold all files with such tests."""
+    run = bash(SHOWN + (CI / "test").read_text().partition(". .ci/stages")[2])
+    stages = [line.split("\t") for line in run.stdout.splitlines()]
+    given = {words[0]: words[len(words) - words[::-1].index("-m") :] for words in stages}
+    assert len(given) == len(stages) == 4
+    own = marks.split()
+    (held,) = (rest for rest in given.values() if Expression.compile(rest[0]).evaluate(lambda name: name in own))
+    folders = [CI.parent / folder for folder in held[1:] if folder] or [CI.parent / "tests"]
+    files = [one for one in CI.parent.glob("tests/**/*.py") if all(f"mark.{m}" in one.read_text() for m in own)]
+    assert [one for one in files if not any(folder in one.parents for folder in folders)] == []
 
 
 def test_a_machine_without_apt_is_told_what_to_install(tmp_path):
