@@ -219,9 +219,15 @@ def _bound(code: CodeType) -> frozenset[str]:
     return frozenset(bound | ({ANY} if any(_BINDERS & {*one.co_names} for one in codes) else set()))
 
 
+_GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")
+
+
 @functools.lru_cache(1024)
 def _names(code: CodeType) -> tuple[str, ...]:
-    return tuple(sorted({name for one in codes_in(code) for name in one.co_names}))
+    steps = itertools.chain(
+        *map(dis.get_instructions, codes_in(code))
+    )  # not ``co_names``: the ``t`` of ``x.t()`` is none
+    return tuple(sorted({str(step.argval) for step in steps if step.opname in _GLOBALS}))
 
 
 def _copied(value: Any, depth: int = DEPTH) -> Any:

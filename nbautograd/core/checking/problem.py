@@ -158,6 +158,7 @@ class Problem:
         self._used: list[tuple[str, Any]] = []
         self.mutates_inputs = self.sampled = False
         self._through_clone = False
+        self._differentiates = False  # it calls torch.autograd.grad by itself, as a gradient penalty does
         self._depth = 0
 
     def _signed(self) -> Callable[..., Any]:
@@ -295,7 +296,16 @@ class Problem:
         self.meter.count()
         self.numbers.seed(self.seed)
         self.shared.put_back_values()
-        return tuple(pytrees.tensors(self.fn(*self.handed(inputs))))
+        try:
+            if not self._differentiates:
+                return tuple(pytrees.tensors(self.fn(*self.handed(inputs))))
+        except RuntimeError as error:
+            if torch.is_grad_enabled() or "does not require grad" not in stumbles.said(error):
+                raise
+            self._differentiates = True
+        with torch.enable_grad():
+            leaves = self.changed_inputs(lambda x: x, inputs=inputs)
+            return tuple(t.detach() for t in pytrees.tensors(self.fn(*self.handed(leaves))))
 
     def vjp(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
         """Return the gradients of the differentiable inputs for these cotangents; the graph stays for the next call.

@@ -333,3 +333,16 @@ def test_what_torch_computes_differently_under_a_dispatch_mode_is_checked_as_it_
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(4, 4, dtype=torch.complex128, generator=generator).requires_grad_()
     assert gradcheck(PseudoInverse, (x,), order=1).verdict == "right"
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_a_function_that_differentiates_by_itself_is_checked_as_torch_checks_it(factor):
+    """A gradient penalty calls torch.autograd.grad; a difference of two values needs that as well."""
+    cube = Fn.of("Cube", "x: save(x); return x**3", f"g: (x,) = saved; return {factor} * 3 * x * x * g")
+
+    def penalty(x):
+        return torch.autograd.grad(cube.apply(x).sum(), x, create_graph=True)[0].square().sum()
+
+    x = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(penalty, x)  # of what it returns, whatever cube's backward says
+    assert nbautograd.gradcheck(penalty, x).verdict == "right"

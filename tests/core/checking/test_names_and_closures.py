@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from own_mistakes import draw
 from torch.autograd import Function
 
@@ -57,3 +58,11 @@ def test_an_input_that_is_read_from_outside_too_is_said() -> None:
     assert report.verdict == "right"
     assert [f.code for f in report.findings] == ["input_read_outside"]
     assert nbautograd.gradcheck(lambda a: Scaled.apply(a, a), (x,), order=1).findings == ()
+
+
+def test_a_method_is_no_name_from_outside() -> None:
+    """The ``t`` of ``x.t()`` is not the tensor called t."""
+    turned = Fn.of("Turned", "x, index: save(index); return x.t()[index]",
+        "g: (index,) = saved; return torch.zeros(3, 4).to(g).index_add(0, index, g).t(), None")  # fmt: skip
+    turned.forward.__globals__["t"] = index = torch.tensor([0, 2])
+    assert nbautograd.gradcheck(turned, (draw(4, 3), index), order=1).findings == ()

@@ -67,6 +67,15 @@ def test_a_gradient_that_reads_memory_in_another_order_is_still_seen() -> None:
     assert "wrong_noncontiguous_input" in codes(ByMemory, draw(4, 3))
 
 
+def test_random_numbers_that_are_drawn_in_the_order_of_memory_are_no_mistake() -> None:
+    """A hard sample (Gumbel's) is flat, so that no value shows which numbers were drawn."""
+    hard = Fn.of("Hard",
+        "x: y = torch.softmax(x - torch.log(-torch.log(torch.rand_like(x))), -1); save(y); "
+        "return torch.zeros_like(y).scatter(-1, y.argmax(-1, keepdim=True), 1.0)",
+        "g: (y,) = saved; return y * (g - (g * y).sum(-1, keepdim=True))")  # fmt: skip
+    assert {*codes(hard, draw(3, 3))} <= {"surrogate"}
+
+
 def low(name: str, forward, backward) -> type:
     def saving(ctx, x):
         ctx.save_for_backward(x)

@@ -21,6 +21,7 @@ from nbautograd.core.contract.rules import Seen
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.stumbles import users_errors
+from nbautograd.core.torch_private.ctx import apply_replaced
 from nbautograd.core.torch_private.nodes import graph_nodes
 from nbautograd.core.user_source import closure
 from nbautograd.core.values import sizes_text
@@ -33,10 +34,17 @@ def backward_never_called(problem: Problem, outputs: Outputs) -> Iterator[Findin
     named = [problem.cls] if problem.cls is not None else functions_named(problem.fn)
     if not named:
         return
-    raw = problem.fn(*problem.fresh())
+    applied = list[type]()
+
+    def noted(*args: Any) -> Any:
+        applied.append(named[0])
+        return plain(*args)
+
+    with apply_replaced(named[0], noted) as plain:
+        raw = problem.fn(*problem.fresh())
     if isinstance(raw, (list, dict)) and not any(t.requires_grad for t in outputs):
         yield rules.outputs_in_container(seen(problem, phrases.method_line(problem, "forward")), type(raw).__name__)
-    elif any(t.requires_grad for t in outputs):
+    elif any(t.requires_grad for t in outputs) and not applied:  # else it may run backward itself, as a penalty does
         yield about(problem, "backward_never_called", None, name=named[0].__name__)
 
 
