@@ -311,6 +311,7 @@ SENTENCES: dict[str, str] = {
     "checking.raised_outside": "Your backward raised {error}: {said} It also reads an input from outside its arguments, while the check passed a copy. That may be why. Use the argument in its place, and check again.",
     "checking.no_blocks": "No output has a gradient, so there was nothing to compare.",
     "checking.because_jump": "`{output}` jumps at `{input}` or changes too steeply next to it. Differences give no derivative there: try inputs slightly away from it.",
+    "checking.because_kink": "`{output}` has no derivative at these inputs, as a sort has none at equal values. At other inputs near them backward is right: try those.",
     "checking.because_staircase": "`{output}` is flat or jumps in `{input}`, so there is no derivative to compare its gradient with.",
     "checking.because_scale_of_stairs": "`{output}` jumps as `{input}` changes, so differences between two jumps cannot check its gradient.",
     "checking.because_handed_on": "Forward returns `{input}` unchanged, so it was written for another gradient than the derivative.",

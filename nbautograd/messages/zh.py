@@ -311,6 +311,7 @@ SENTENCES: dict[str, str] = {
     "checking.raised_outside": "你的 backward 抛出了 {error}：{said} 它还从参数之外读取一个输入，而检查传入的是拷贝，这可能就是原因。请改用参数，再检查一次。",
     "checking.no_blocks": "没有任何输出带梯度，所以没有可比较的内容。",
     "checking.because_jump": "`{output}` 在 `{input}` 处发生跳变，或在其附近变化过陡，无法用差分求出那里的导数。请换一个稍微偏离该处的输入再试。",
+    "checking.because_kink": "`{output}` 在这些输入处没有导数，就像排序在有相等值时那样。在附近的其他输入处反向是对的：请改用那些输入。",
     "checking.because_staircase": "`{output}` 关于 `{input}` 是平的或有跳变，没有可与其梯度比较的导数。",
     "checking.because_scale_of_stairs": "`{input}` 变化时 `{output}` 会跳变，因此两次跳变之间的差分无法用来检查它的梯度。",
     "checking.because_handed_on": "前向原样返回 `{input}`，可见它是为导数以外的另一种梯度而写的。",

@@ -4,6 +4,7 @@ A fixed point stops at its tolerance, a series after some terms: backward and di
 that are that close. A forgotten epsilon differs by as little at some inputs. What tells them apart is a change that
 removes the difference: a verified edit of backward, or a small number in forward, to which the difference is in
 proportion. A tolerance is no such number: outputs move with it by steps. Without such a change nothing is wrong.
+Where forward has no derivative at all, as a sort has none at equal values, backward proves no mistake either.
 """
 
 from __future__ import annotations
@@ -23,17 +24,21 @@ from torch import Tensor
 from nbautograd.core.checking.block import Block, BlockVerdict
 from nbautograd.core.checking.last_step import MOST, climbs_in_stairs, left_by_iterations
 from nbautograd.core.checking.other_points import nearby_inputs
-from nbautograd.core.checking.problem import Problem
+from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_within
 from nbautograd.core.numerics.constants import INEXACT
+from nbautograd.core.numerics.directional import random_direction
 from nbautograd.core.stumbles import users_errors
 
 SMALL_NUMBER = 1e-4  # larger ones differ by more than ``INEXACT``, but beside large values
 NUDGE = 1e-5  # relative: so little more of a tolerance changes nothing, or all at once
 TIMES, PROPORTIONAL = 4.0, 0.3  # by which a number grows, and how closely a difference has to follow
+COARSER, RUNGS = 0.1, 5  # of a difference, and steps in a row, each a quarter of the one before
+BESIDE, BENT = 1e-4, 1e-3  # a step along a random direction; of a slope, what three of a derivative may add up to
 POINTS = 811  # beyond the seeds at which causes (71 to 97) and edits (101 to 501) are tried
+PAIRS = 3  # of random directions: along one of them what bends may happen to be straight
 NEARBY = 2  # points at which a slight difference has to be slight as well
 Where = tuple[int, int]
 Mend = Callable[[Problem, tuple[Finding, ...]], tuple[Finding, ...]]
@@ -49,9 +54,9 @@ def settle(run: GradcheckRun, mend: Mend) -> bool:
     Returns:
         True where there were such blocks, and none is wrong.
     """
-    slight = slight_blocks(run)
+    kinks, slight = _at_kinks(run), slight_blocks(run)
     if not slight:
-        return False
+        return bool(kinks) and all(block.verdict != "mismatch" for block in run.blocks.values())
     differing = {where for where, block in run.blocks.items() if block.verdict == "mismatch"}
     before = {where: run.blocks[where] for where in slight}
     for where, block in before.items():
@@ -86,11 +91,69 @@ def slight_blocks(run: GradcheckRun) -> set[Where]:
         with run.interruptible(), run.problem.session():
             left = left_by_iterations(run.problem, run.outputs)
             for where, block in differing.items():
-                if _off(block) <= left[where[1]] or climbs_in_stairs(run.problem, run.outputs, where):
+                close = _off(block) <= left[where[1]] or _coarser_steps_agree(block)
+                if close or climbs_in_stairs(run.problem, run.outputs, where):
                     slight.add(where)
     if not run.complete:  # there was no time to ask what iterations leave
         slight |= {where for where, block in differing.items() if _off(block) <= MOST}
     return slight
+
+
+def _coarser_steps_agree(block: Block) -> bool:
+    """Return True where differences agree with backward at many steps, and only at the finest ones do not.
+
+    The residue of a solver, which conjugate gradients leave at 1e-12, has slopes of its own over as little.
+    """
+    at = block.worst
+    if at is None:
+        return False
+    off = abs(at.analytical - at.numerical)
+    agree = np.abs(block.errors - off) <= COARSER * off
+    return (
+        bool(np.lib.stride_tricks.sliding_window_view(agree, RUNGS).all(axis=1).any()) if len(agree) >= RUNGS else False
+    )
+
+
+def _at_kinks(run: GradcheckRun) -> set[Where]:
+    """Decide the blocks that differ where forward has no derivative: of ties, a sort's gradient is one of several.
+
+    Its slopes along three directions that add up to nothing do not, however close, and at other values about the inputs
+    backward is right.
+    """
+    kinks = set[Where]()
+    differing = [(where, block) for where, block in run.blocks.items() if block.verdict == "mismatch"]
+    if run.complete and run.outputs is not None:
+        with run.interruptible(), run.problem.session():
+            for where, block in differing:
+                if _bends_at_a_point(run.problem, run.outputs, where, block) and all(
+                    _slight_there(run.problem, {where}, number) for number in range(NEARBY)
+                ):
+                    run.blocks[where] = _decided(block, "undecided", "kink")
+                    kinks.add(where)
+    return kinks
+
+
+def _bends_at_a_point(problem: Problem, outputs: Outputs, where: Where, block: Block) -> bool:
+    at, x = block.worst, problem.inputs[where[1]].detach()
+    if at is None or block.output_complex or block.input_complex:
+        return False
+    if x.unique().numel() == x.numel() and x.all():  # numbers at random meet no tie
+        return False
+    pairs = [[random_direction(x, problem.seed + 2 * turn + k) for k in (0, 1)] for turn in range(PAIRS)]
+
+    def value(way: Tensor) -> float:
+        y = problem.call(problem.changed_inputs(lambda x: x + way, [where[1]]))[where[0]]
+        return float(y.detach()[at.output_index])
+
+    def bends(u: Tensor, w: Tensor) -> bool:
+        slopes = [[(value(t * way) - here) / t for way in (u, w, -u - w)] for t in (BESIDE, BESIDE / 16)]
+        wide, close = (abs(sum(three)) for three in slopes)  # of a derivative they add up to nothing
+        return close > max(wide / 2, BENT * max(map(abs, slopes[1])))
+
+    with users_errors():
+        here = value(torch.zeros_like(x))
+        return any(bends(u, w) for u, w in pairs)
+    return False
 
 
 def _off(block: Block) -> float:

@@ -73,7 +73,7 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
             return found
         stairs = Stairs(problem, outputs, Forward(problem, outputs, wanted))
         for i, o in enumerate(wanted):
-            source = _handed_on(problem, outputs, o)
+            source = handed_on(problem, outputs, o)
             for j, position in enumerate(problem.differentiable):
                 reason: MeantReason | None = None
                 if source is not None:
@@ -106,7 +106,7 @@ def joined(pairs: Mapping[tuple[int, int], Meant]) -> Phrase:
     return Phrase("checking.meant_too", first=first.phrase, inputs=", ".join(others)) if others else first.phrase
 
 
-def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
+def handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
     """Return the position of the tensor that an output equals, here and where all inputs are others."""
     generator = torch.Generator().manual_seed(problem.seed + 17)  # numbers that no input was made with
 

@@ -316,3 +316,66 @@ def test_time_up_while_a_change_is_looked_for_leaves_nothing_wrong(monkeypatch) 
     report = nbautograd.gradcheck(fn, inputs(), order=1)
     assert (report.verdict, report.complete) == ("cannot tell", False)
     assert not [f for f in report.findings if f.kind == "bug"]
+
+
+# Sorted numbers; backward hands the gradients back to where they came from, or in the wrong order.
+Sorted = Fn.of("Sorted", "x: y, at = x.sort(); save(at); return y",
+    "g: (at,) = saved; return torch.zeros_like(g).scatter(0, at, g)")  # fmt: skip
+SortedWrong = Sorted.of("SortedWrong", "x: return Sorted.forward(ctx, x)", "g: return g[saved[0].flip(0)]")
+# A parabola whose gradient is forgotten where x is 0.
+Parabola = Fn.of(
+    "Parabola", "x: save(x); return x * x + x", "g: (x,) = saved; return g * torch.where(x == 0, 0, 2 * x + 1)"
+)
+
+
+@pytest.mark.parametrize(
+    ("fn", "x", "verdict"),
+    [
+        (Sorted, [1.0, 1.0, 1.0], "cannot tell"),
+        (torch.linalg.eigvalsh, torch.eye(3).tolist(), "cannot tell"),
+        (SortedWrong, [1.0, 1.0, 1.0], "wrong"),
+        (Parabola, [0.0, 1.0, 1.0], "wrong"),
+    ],
+)
+def test_where_forward_has_no_derivative_nothing_is_wrong_that_is_right_beside_it(fn, x, verdict: str) -> None:
+    x = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    report = nbautograd.gradcheck(fn, x, order=1)
+    assert report.verdict == verdict
+    assert verdict == "wrong" or report.reason.message_id == "checking.because_kink"  # type: ignore[union-attr]
+
+
+def conjugate_gradients(factor):
+    def solve(A, b):
+        x, r, p = torch.zeros_like(b), b.clone(), b.clone()
+        for _ in range(100):
+            rs, Ap = r @ r, A @ p
+            a = rs / (p @ Ap)
+            x, r = x + a * p, r - a * Ap
+            if (r @ r).sqrt() < 1e-10:
+                return x
+            p = r + (r @ r) / rs * p
+        return x
+
+    class Solve(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, A, b):
+            x = solve(A, b)
+            ctx.save_for_backward(A, x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            A, x = ctx.saved_tensors
+            u = torch.linalg.solve(A.T, g)
+            return -factor * torch.outer(u, x), u
+
+    return Solve
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "cannot tell"), (1.05, "wrong")])
+def test_the_residue_of_a_solver_has_slopes_of_its_own_over_as_little(factor: float, verdict: str) -> None:
+    torch.manual_seed(0)
+    B = torch.randn(4, 4, dtype=torch.float64)
+    inputs = B @ B.T + 3 * torch.eye(4, dtype=torch.float64), torch.randn(4, dtype=torch.float64)
+    report = nbautograd.gradcheck(conjugate_gradients(factor), tuple(x.requires_grad_() for x in inputs), order=1)
+    assert report.verdict == verdict

@@ -17,6 +17,7 @@ from torch import Tensor
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
 from nbautograd.core.checking.diagnosis.factors import PI, Clues
+from nbautograd.core.checking.meant import handed_on
 from nbautograd.core.checking.other_arguments import constants_in
 from nbautograd.core.checking.outside_state import names_outside
 from nbautograd.core.checking.point import Point
@@ -438,6 +439,14 @@ def _targets(problem: Problem, finding: Finding) -> frozenset[int]:
     return frozenset(k for k, p in enumerate(problem.differentiable) if position is None or p == position)
 
 
+def _handed_on(problem: Problem) -> frozenset[int]:
+    """Return the numbers of inputs that forward returns as they are: a reversal or a scale is lost by any change."""
+    at = points(problem).first("given")
+    outputs = None if at is None else at.outputs
+    same = {handed_on(problem, outputs, o) for o in range(len(outputs))} if outputs is not None else set[int | None]()
+    return frozenset(k for k, position in enumerate(problem.differentiable) if position in same)
+
+
 class Mending:
     """Looks for the fixes of one check: for wrong values before their cause is sought, at the end for the rest."""
 
@@ -479,6 +488,7 @@ class Mending:
         workshop = Repair(problem, self._tries, clues or Clues())
         bugs = [_targets(problem, f) for f in findings if f.kind == "bug"]
         workshop.kept = frozenset[int]().union(*(_targets(problem, f) for f in findings if f.code == "surrogate"))
+        workshop.kept |= _handed_on(problem)
         workshop.right = frozenset(range(len(problem.differentiable))).difference(*bugs)
         places = {f.where[1] for f in findings if f.kind == "bug" and f.where is not None}
         named = frozenset(k for k, position in enumerate(problem.differentiable) if position in places)
