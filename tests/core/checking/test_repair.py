@@ -89,6 +89,28 @@ RightForSquareOnly = Fn.of("RightForSquareOnly", "x, b: ctx.columns = b.shape[0]
     "g: return 2 * g, g.sum(1)")  # fmt: skip
 
 
+# No derivative on purpose: a reversal, one that forgets a None as well, a row that pads and is not learned.
+Reversal = Fn.of("Reversal", "x, factor: ctx.factor = factor; return x.view_as(x)", "g: return -ctx.factor * g, None")
+ReversalShort = Reversal.of("ReversalShort", "x, factor: return Reversal.forward(ctx, x, factor)",
+    "g: return -ctx.factor * g")  # fmt: skip
+Padded = Fn.of("Padded", "w, rows: save(rows); ctx.n = len(w); return w[rows]",
+    "g: (rows,) = saved; gw = g.new_zeros(ctx.n, 2).index_add(0, rows, g); gw[0] = 0; return gw, None")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fn", "inputs"),
+    [
+        (Reversal, (draw(3), 0.5)),
+        (ReversalShort, (draw(3), 0.5)),
+        (Padded, (draw(4, 2), torch.tensor([0, 2, 1]))),
+    ],
+)
+def test_what_is_no_derivative_on_purpose_is_not_mended(fn, inputs) -> None:
+    report = nbautograd.gradcheck(fn, inputs, order=1)
+    assert report.verdict == "wrong"
+    assert [f.fix for f in report.findings] == [None]
+
+
 def test_a_fix_works_for_other_shapes() -> None:
     fix = fix_of(RightForSquareOnly.apply, (draw(3, 3), draw(3, seed=1)))
     assert fix is not None

@@ -602,6 +602,8 @@ def _accumulated(c: Context) -> Iterator[Edit]:
         added = isinstance(node, ast.AugAssign)
         if not isinstance(node, (ast.Assign, ast.AugAssign)) or (added and not isinstance(node.op, ast.Add)):  # type: ignore[union-attr]
             continue
+        if not any(isinstance(n, ast.Name) for n in ast.walk(node.value)):  # set to 0 on purpose: no contribution
+            continue
         target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
         if isinstance(target, ast.Subscript) and isinstance(target.slice, (ast.Name, ast.Attribute)):
             owner, index = c.source(target.value), c.source(target.slice)
