@@ -229,6 +229,8 @@ def _right(check: GradcheckReport) -> list[str]:
     if smooth:
         params["error"] = formats.error(max(smooth))
     lines = [messages.text(f"views.evidence.right{'' if smooth else '_bare'}", **params)]
+    if entries and all(b.structure == "zero" for b in blocks):
+        lines.append(messages.text("views.evidence.zeros"))
     kinks = dict.fromkeys(b.input_name for b in blocks if b.verdict == "subgradient")
     if kinks:
         lines.append(messages.text("views.evidence.subgradient", inputs=listed([code(n) for n in kinks])))

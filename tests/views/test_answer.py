@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 import sample_values as samples
+import torch
 
+from nbautograd import gradcheck
 from nbautograd.core.findings import Finding
 from nbautograd.errors import GradcheckError
 from nbautograd.views.answer import answer
@@ -29,6 +31,12 @@ def test_a_wrong_second_derivative_is_one_risk_below_the_verdict_of_the_first():
     assert told.others == ()
     assert len(told.evidence) == 1
     assert "entries" in told.evidence[0]
+
+
+def test_zeros_that_agree_are_said_to_be_zeros():
+    functions = (lambda x: x.clamp(min=0), torch.exp)
+    x = -torch.ones(2, dtype=torch.float64, requires_grad=True)
+    assert ["0 at" in str(gradcheck(fn, (x,))) for fn in functions] == [True, False]
 
 
 def test_where_it_counts_the_headline_says_so_as_the_error_does():

@@ -106,6 +106,7 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"gradient different than None at position (?P<n>\d+), but the corresponding", "gradient_for_no_tensor"),
     (r"invalid gradient at index (?P<index>\d+) - got (?P<got>\[.*?\]) but expected.*?(?P<expected>\[.*?\])", "shape"),
     (r"expected Variable or None \(got (?P<type>.*?)\)", "returned_no_tensor"),
+    (r"input_is_complex == grad_is_complex", "complex"),
     (r"marked as dirty during the forward.* not returned", "dirty_not_returned"),
     (r"is a view and is being modified inplace", "view_modified"),
     (r"can only save variables, but argument (?P<index>\d+) is of type (?P<type>\w+)", "saved_no_tensor"),

@@ -102,7 +102,7 @@ def relation(variants: Callable[..., Iterator[Variant]]) -> Callable[..., Iterat
 
 
 def _said(error: Exception) -> str:
-    return phrases.short(stumbles.said(error), SAID)
+    return phrases.short(stumbles.said(error).strip().removesuffix("."), SAID)
 
 
 def given(problem: Problem) -> Point:

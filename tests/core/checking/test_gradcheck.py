@@ -161,8 +161,8 @@ def test_an_exception_in_forward_is_the_users_own():
 @pytest.mark.parametrize(
     ("fn", "inputs", "error", "advice"),
     [
-        (3, (doubles(2),), CallError, "MyFunction"),
-        (torch.exp, 3, CallError, "tuple"),
+        (3, (doubles(2),), CallError, "^(?!gradcheck).* MyFunction.* int"),  # `inspect` and others say it, too
+        (torch.exp, 3, CallError, "^(?!gradcheck).* tuple.* int"),
         (torch.exp, (torch.arange(3),), InputError, "double"),
         (torch.exp, (3.0,), InputError, "tensor"),
         (torch.mul, (doubles(1), torch.ones(1).expand(2**62)), InputError, "4611686018427387904"),

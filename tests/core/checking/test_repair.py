@@ -313,8 +313,10 @@ Exchanged = Fn.of("Exchanged",
 
 def test_gradients_that_are_exchanged_are_one_change() -> None:
     x, low, high = draw(12, low=-2, high=2), draw(12, seed=1, low=-1, high=-0.2), draw(12, seed=2, low=0.2, high=1)
-    (fix,) = (f.fix for f in nbautograd.gradcheck(Exchanged, (x, low, high)).findings if f.fix is not None)
+    findings = nbautograd.gradcheck(Exchanged, (x, low, high)).findings
+    (fix,) = (f.fix for f in findings if f.fix is not None)
     assert fix.source.strip() == "return g * ~(under | over), g * under, g * over"
+    assert {f.line for f in findings} == {fix.line}
 
 
 # A matrix shared by a batch gets the mean; where it has a batch of its own, or there is none, all is right.
@@ -344,6 +346,11 @@ def test_what_a_change_in_place_spoils_gets_no_cause_beside_it() -> None:
     assert "g.mul(x > 0)" in bugs[0].fix.source
 
 
+# The second output is of whole numbers, so nothing flows into it.
+Shifted = Fn.of("Shifted",
+    "x: y, at = torch.max_pool1d_with_indices(x, 2); save(x, at); ctx.mark_non_differentiable(at); return y, at",
+    "g, g_at: x, at = saved; last = x.shape[-1] - 1; "
+    "return torch.zeros_like(x).scatter_add_(-1, (at + 1).clamp(max=last), g)")  # fmt: skip
 # A factor is missing inside one of two terms.
 Swish = Fn.of("Swish", "x: s = torch.sigmoid(x); save(x, s); return x * s", "g: x, s = saved; return g * (s + x * s)")
 # A factor is missing from what a later value is computed from.
@@ -364,12 +371,13 @@ class Bent(Gate):
 @pytest.mark.parametrize(
     ("cls", "inputs", "part"),
     [
+        (Shifted, (draw(2, 6),), "at.clamp(max=last)"),
         (Swish, (draw(6),), "x * s * (1 - s)"),
         (Gate, (draw(6), draw(6, seed=1)), "* (1 - o)"),
         (Bent, (draw(6), draw(6, seed=1)), "g * o * (1 - t ** 2)"),
     ],
 )
-def test_what_is_left_of_a_sigmoid_or_tanh_is_multiplied_in(cls, inputs, part) -> None:
+def test_a_change_is_made_of_what_makes_a_difference(cls, inputs, part) -> None:
     fix = fix_of(cls, inputs)
     assert fix is not None
     assert part in fix.source

@@ -92,6 +92,7 @@ NoneUnseen = Fn.of("NoneUnseen", "x: ctx.set_materialize_grads(False); return 2 
     "a, b: return 2 * a + 3 * b")  # fmt: skip
 TwoSaved = Fn.of("TwoSaved", "x: save(x); return 2 * x", "grad: a, b = saved; return 2 * grad")
 OneOfTwo = Fn.of("OneOfTwo", "x: return 2 * x, 3 * x", "grad: return 2 * grad")
+ComplexGradient = Fn.of("ComplexGradient", "x: return x + 1j", "grad: return grad * 1j")
 View = Fn.of("View", "x: return x.view_as(x)", "grad: return grad")
 
 
@@ -104,6 +105,7 @@ View = Fn.of("View", "x: return x.view_as(x)", "grad: return grad")
         (NoneUnseen, "causes.undefined_grad"),
         (TwoSaved, "causes.exception_unpacked_wrongly"),
         (OneOfTwo, "causes.exception_grad_output_count"),
+        (ComplexGradient, "causes.exception_complex"),
         (lambda x: View.apply(x).mul_(2), "causes.exception_view_modified"),
     ],
 )

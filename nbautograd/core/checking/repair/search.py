@@ -340,7 +340,11 @@ class Repair:
         return all(map(reachable, (*called, *outer)))
 
     def _node(self) -> Any:
-        return next((s.point.node for made in self._stages.values() for s in made), None)
+        point = self._point()
+        return None if point is None else point.node
+
+    def _point(self) -> Point | None:
+        return next((s.point for made in self._stages.values() for s in made), None)
 
     def _near(self, findings: Sequence[Finding]) -> dict[int, float]:
         """Find the lines on which findings place the mistake, and what edits elsewhere cost more for each.
@@ -365,7 +369,16 @@ class Repair:
         node = self._node()
         on_ctx = [f"ctx.{n}" for n, v in vars(node).items() if isinstance(v, (Tensor, int, float))] if node else []
         held = 0 if node is None or "saved_tensors" in self.script.text else len(node.saved_tensors)
-        return [*names(self.script), *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
+        found = [name for name in names(self.script) if name not in self._only_zeros()]
+        return [*found, *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
+
+    def _only_zeros(self) -> list[str]:
+        """Return the names of the grad_outputs of outputs that are not differentiable: nothing flows into them."""
+        point, source = self._point(), self.problem.source
+        if point is None or point.outputs is None or source is None or not self.problem.direct:
+            return []
+        flowing = self.problem.differentiable_outputs(point.outputs)
+        return [name for k, name in enumerate(source.grad_outputs) if k not in flowing]
 
     def _hints(self, findings: Sequence[Finding]) -> Hints:
         assert self.script is not None
@@ -478,7 +491,8 @@ class Mending:
             if clues is not None:
                 told[first] = _explained(told[first], mended, fix, clues)
                 for k in others:
-                    told[k] = replace(told[k], code=told[first].code, message_id="causes.mended_as_well")
+                    code = told[first].code
+                    told[k] = replace(told[k], code=code, message_id="causes.mended_as_well", line=fix.line)
         return tuple(told)
 
     def _repaired(
