@@ -62,7 +62,7 @@ SENTENCES: dict[str, str] = {
     "causes.value_expression": "{which}, line {line}: `{expression}`",
     "causes.value_named": "`{name}` ({which}, line {line}: `{expression}`)",
     # as much as an exercise wants to give away
-    "causes.agrees_up_to": "Up to line {line}, every tensor that backward computes agrees with forward. ",
+    "causes.agrees_up_to": "Before line {line}, every tensor that backward computes agrees with forward. ",
     "causes.of_forward": " (line {line})",
     "causes.goes_wrong": "The gradient of `{input}` goes wrong {begins}.",
     "causes.go_over": "{known}With {right}{made_in} in place of `{name}` it is right, at other inputs too: go over `{statement}` again{back}.",
@@ -1212,7 +1212,7 @@ SENTENCES: dict[str, str] = {
     "views.evidence.right": "It agrees in {agree}/{entries} entries (largest error {error}) with {witnesses}.",
     "views.evidence.right_bare": "It agrees in {agree}/{entries} entries with {witnesses}.",
     "views.evidence.zeros": "All of them are 0 at these inputs, which says little about backward. Try other inputs.",
-    "views.evidence.subgradient": "Where {inputs} sits on a kink, backward picks a slope between those of the two sides (a subgradient).",
+    "views.evidence.subgradient": "At a kink of {inputs}, backward picks a slope between those of the two sides (a subgradient).",
     "views.evidence.so_far": "Where it could be judged it agrees: {agree} of {entries} entries.",
     "views.evidence.incomplete": "Interrupted: these are the results so far.",
     "views.evidence.order2.unchecked": "Second derivatives were not checked.",

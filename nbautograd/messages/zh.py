@@ -62,7 +62,7 @@ SENTENCES: dict[str, str] = {
     "causes.value_expression": "{which}（第 {line} 行：`{expression}`）",
     "causes.value_named": "`{name}`（{which}，第 {line} 行：`{expression}`）",
     # as much as an exercise wants to give away
-    "causes.agrees_up_to": "到第 {line} 行为止，backward 计算的每个张量都与 forward 一致。",
+    "causes.agrees_up_to": "在第 {line} 行之前，backward 计算的每个张量都与 forward 一致。",
     "causes.of_forward": "（第 {line} 行）",
     "causes.goes_wrong": "`{input}` 的梯度{begins}出错。",
     "causes.go_over": "{known}把 `{name}` 换成{right}{made_in}，结果就是对的，换别的输入也一样：请重新检查 `{statement}`{back}。",

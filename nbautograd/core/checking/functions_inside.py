@@ -111,8 +111,8 @@ def with_findings_inside(
     Args:
         run: of the callable.
         checked: what ``check_functions_inside`` returned.
-        found: of the callable. Of its only Function a cause that is known, or was mended, is not told twice; of
-            several the pattern in the callable's own gradient says no more than that one of them is wrong.
+        found: of the callable. Of its only Function a cause that is known, or was mended, is not told twice. Beside
+            one that is wrong by itself the pattern in the callable's own gradient says no more.
     """
     disturbed = [one.cls for one in checked if one.disturbed]
     if disturbed:  # that is why what comes out is wrong
@@ -126,12 +126,10 @@ def with_findings_inside(
         return ranked((*found, note))
     causes = [(one.cls, one.wrong.findings[0]) for one in checked if one.wrong is not None]
     if run.problem.cls is not None:
-        told = {finding.code for finding in found}
-        known = any(f.code in told for one in checked if one.wrong is not None for f in one.wrong.findings)
+        told = {(finding.code, finding.line) for finding in found}
+        known = any((f.code, f.line) in told for one in checked if one.wrong is not None for f in one.wrong.findings)
         causes = [] if known or any(finding.fix is not None for finding in found) else causes
-        rest = found
-    else:
-        rest = tuple(f for f in found if not causes or f.kind != "bug" or f.where is None)
+    rest = (f for f in found if not causes or f.kind != "bug" or f.where is None)
     return ranked((*(_blamed(library.name_of(cls), cause) for cls, cause in causes), *rest))
 
 
@@ -149,7 +147,8 @@ def _checked(cls: type, calls: CallsOfClass, check: Check) -> CheckedInside:
         report = _report(written, given, check)
         if report is not None and report.verdict == "wrong" and report.findings:
             return CheckedInside(cls, report, right=False, meant=_hands_on(written, given))
-        verdicts.append(None if report is None else report.verdict)
+        unsure = report is None or any(block.verdict == "subgradient" for block in report.blocks.values())
+        verdicts.append(None if unsure or report is None else report.verdict)  # slopes at ties may not fit together
     disturbed = any(_disturbed(cls, one, other) for one, other in itertools.permutations(calls.arguments, 2))
     return CheckedInside(cls, None, not calls.left_out and set(verdicts) == {"right"}, disturbed)
 

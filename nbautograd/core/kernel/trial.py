@@ -108,7 +108,7 @@ class Track:
         golden, yardstick: sums of squares of the golden values and of the yardstick's error, over all draws.
         allowed: median of what one entry may be off by, relative to the typical entry.
         entries: how many there are.
-        nonfinite: entries that are no numbers where golden values and yardstick are.
+        nonfinite: entries that are no numbers where golden values and yardstick are, most of them in one draw.
         overflown: entries that are no numbers in the yardstick either.
         unknown: True where golden values are no numbers.
         undefined: True where some are NaN, as 0 / 0 is.
@@ -354,7 +354,7 @@ def _masked(
     track.undefined |= bool(golden.isnan().any())
     track.unknown |= not bool((known | same).all())
     track.overflown += int((known & ~expected).sum())
-    track.nonfinite += int((known & expected & ~torch.isfinite(got)).sum())
+    track.nonfinite = max(track.nonfinite, int((known & expected & ~torch.isfinite(got)).sum()))
     valid = known & expected & torch.isfinite(got)
     for sample in rounded:
         valid &= torch.isfinite(sample)

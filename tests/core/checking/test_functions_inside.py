@@ -287,3 +287,22 @@ def test_another_thread_meets_the_function_as_it_is_while_it_is_checked(x, kept,
     assert len(fn.met) > 10
     assert set(fn.met) == {(True, True)}
     assert "apply" not in vars(torch.autograd.function._SingleLevelFunction)
+
+
+# The larger one; at a tie both gradients are 0, which is a slope of each alone and none of both.
+Larger = Fn.of("Larger", "a, b: save(a, b); return torch.maximum(a, b)",
+    "g: a, b = saved; return g * (a > b), g * (b > a)")  # fmt: skip
+# Attention, whose scores lack the sum over a row; the third gradient is right.
+Attention = Fn.of("Attention", "q, k, v: p = torch.softmax(q @ k.mT, -1); save(q, k, v, p); return p @ v",
+    "g: q, k, v, p = saved; s = p * (g @ v.mT); return s @ k, s.mT @ q, p.mT @ g")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fn", "told"),
+    [(lambda v: Larger.apply(v, v), {"zero_gradient"}), (lambda v: Attention.apply(v, v, v), {"wrong_inside"})],
+)
+def test_one_tensor_that_is_given_twice_accuses_nothing_that_is_right(fn, told):
+    x = torch.tensor([[0.5, -1.0], [0.2, 0.7], [-0.4, 0.1]], dtype=F64, requires_grad=True)
+    report = nbautograd.gradcheck(fn, x, order=1)
+    assert report.verdict == "wrong"
+    assert {finding.code for finding in report.findings} == told
