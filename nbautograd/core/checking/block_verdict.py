@@ -14,7 +14,7 @@ from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.central_differences import first_step
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.jacobian.witnesses import Testimony
-from nbautograd.core.checking.steps import kinks
+from nbautograd.core.checking.steps import ladder
 from nbautograd.core.checking.steps.refine import ALIKE, Refined, agreeing_entries, concatenate, refine, sample_of
 from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.arrays import Array
@@ -158,7 +158,7 @@ def judge(raw: FirstPass, tolerance: Tolerance, seed: int = 0) -> Judged:
     if doubtful.any():
         state.take(_refined(raw, state, seed))
     still = state.wrong & (state.matrices.numerical == 0)
-    lost = kinks.lost_in_rounding(raw, still) if still.any() else still
+    lost = ladder.lost_in_rounding(raw, still) if still.any() else still
     if lost.any():
         state.wrong &= ~lost
         state.reasons["rounds inside"] = int(lost.sum())
@@ -261,7 +261,7 @@ class _State:
             self.reasons[str(name)] = int((self.doubts == name).sum())
         self.refined = refined
         self.kinks = np.zeros(self.wrong.shape, dtype=bool)
-        self.kinks[at] = refined.nature == kinks.KINK
+        self.kinks[at] = refined.nature == ladder.KINK
         self.between = [str(name) for name in reason[~wrong & ~unsure & np.isin(reason, ("kink", "jump"))]]
 
     between: Sequence[str] = ()
@@ -344,8 +344,8 @@ def classify_entries(
 ) -> tuple[Array, Array, Array]:
     """Classify each entry of the second look: is it wrong, is it unsure, and the reason if it is neither plain."""
     value, error = refined.value, refined.error
-    kind = np.where((refined.nature == kinks.STAIRCASE) & (error <= tiny), kinks.SMOOTH, refined.nature)
-    smooth = np.isin(kind, (kinks.SMOOTH, kinks.EDGE_LEFT, kinks.EDGE_RIGHT))
+    kind = np.where((refined.nature == ladder.STAIRCASE) & (error <= tiny), ladder.SMOOTH, refined.nature)
+    smooth = np.isin(kind, (ladder.SMOOTH, ladder.EDGE_LEFT, ladder.EDGE_RIGHT))
     with np.errstate(invalid="ignore"):
         slack = scale.slack(SIGNIFICANT, tolerance)
         differs = ~agree_within_error(analytical, value, error, slack)
@@ -355,20 +355,20 @@ def classify_entries(
         differs &= ~nearing
     # a root at the edge of its domain: the true slope is infinite, and so is what backward says
     steep = (
-        np.isin(kind, (kinks.EDGE_LEFT, kinks.EDGE_RIGHT)) & np.isinf(analytical) & ~(error <= UNSURE * np.abs(value))
+        np.isin(kind, (ladder.EDGE_LEFT, ladder.EDGE_RIGHT)) & np.isinf(analytical) & ~(error <= UNSURE * np.abs(value))
     )
-    unknown = ~np.isfinite(value) | (kind == kinks.NOWHERE) | steep
+    unknown = ~np.isfinite(value) | (kind == ladder.NOWHERE) | steep
     reason = np.select(
-        [unknown, kind == kinks.KINK, kind == kinks.JUMP, kind == kinks.STAIRCASE, ~smooth, blurred],
+        [unknown, kind == ladder.KINK, kind == ladder.JUMP, kind == ladder.STAIRCASE, ~smooth, blurred],
         ["domain edge", "kink", "jump", "staircase", "domain edge", "noise"], "",
     )  # fmt: skip
-    stairs = (kind == kinks.STAIRCASE) & (np.abs(analytical) > slack)
-    unsure = unknown | (smooth & blurred & ~differs) | ((kind == kinks.JUMP) & outside) | (stairs & ~outside)
+    stairs = (kind == ladder.STAIRCASE) & (np.abs(analytical) > slack)
+    unsure = unknown | (smooth & blurred & ~differs) | ((kind == ladder.JUMP) & outside) | (stairs & ~outside)
     # slopes that still grow at the finest steps may grow to what backward says
     size = np.abs(analytical)
     hidden = smooth & differs & (size > np.abs(value)) & (size <= ERROR_BARS * refined.reach)
     reason, unsure, differs = np.where(hidden, "noise", reason), unsure | hidden, differs & ~hidden
-    wrong = ~unknown & np.where(smooth, differs, np.isin(kind, (kinks.KINK, kinks.STAIRCASE)) & outside)
+    wrong = ~unknown & np.where(smooth, differs, np.isin(kind, (ladder.KINK, ladder.STAIRCASE)) & outside)
     tolerated = tolerance.within(analytical, value)
     if tolerated is not None:
         wrong, unsure = wrong & ~tolerated, unsure & ~tolerated

@@ -29,7 +29,7 @@ from nbautograd.core.checking.backward_call import (
 from nbautograd.core.checking.backward_lines import last_line
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.exceptions import explain, undefined_grad
-from nbautograd.core.checking.jacobian.backward_rounding import ULPS, nudged
+from nbautograd.core.checking.jacobian.assembly import ULPS, nudged
 from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.point import Point

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from nbautograd.core import stumbles
 from nbautograd.core.checking import budget
@@ -16,13 +20,12 @@ from nbautograd.core.checking.block import Block, BlockVerdict
 from nbautograd.core.checking.block_verdict import Judged, Tolerance, far_off, judge, statements, unjudged
 from nbautograd.core.checking.directional import DerivativeInside, derivative_inside
 from nbautograd.core.checking.exceptions import contract_broken, from_forward
-from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass
-from nbautograd.core.checking.jacobian.backward_rounding import only_rounding
+from nbautograd.core.checking.jacobian.assembly import Assembly, FirstPass, only_rounding
 from nbautograd.core.checking.jacobian.layout import Matrices
-from nbautograd.core.checking.jacobian.one_triangle import for_symmetric_changes
+from nbautograd.core.checking.jacobian.structure import for_symmetric_changes
 from nbautograd.core.checking.jacobian.witnesses import ForwardWitness, JvpWitness, confirmation_bound, forward_confirms
-from nbautograd.core.checking.kept_memory import kept_bytes
 from nbautograd.core.checking.meant import Meant
+from nbautograd.core.checking.outside_state import reached_inside
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Progress, Tell
 from nbautograd.core.checking.steps.refine import convergence_curve
@@ -31,7 +34,9 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.forks import cached
 from nbautograd.core.numerics.arrays import epsilon, real_size
-from nbautograd.core.torch_private.tensors import refuses_grad
+from nbautograd.core.stumbles import ask
+from nbautograd.core.torch_private.nodes import graph_nodes, raw_slot_names, saved_peek
+from nbautograd.core.torch_private.tensors import refuses_grad, storage_address
 
 REENTRANT = "torch.utils.checkpoint is incompatible with"  # what torch raises for use_reentrant=True
 LOW = 1e-10  # spacing of numbers at 1 above which they are no doubles
@@ -318,3 +323,29 @@ def structure(matrices: Matrices) -> str:
     if not matrices.analytical.any() and not matrices.numerical.any():
         return "zero"
     return matrices.layout.structure
+
+
+def kept_bytes(outputs: Outputs) -> int:
+    """Return the bytes that the graph of a call holds beside its inputs and outputs, as far as they can be seen."""
+    own = {_address(t) for t in (*outputs, *outputs.inputs) if isinstance(t, Tensor)} | {0}
+    held: dict[int, int] = defaultdict(int)
+    for tensor in (tensor for node in graph_nodes(outputs) for tensor in _tensors(node)):
+        address = _address(tensor)
+        if address not in own:
+            held[address] = max(held[address], tensor.numel() * tensor.itemsize)
+    return sum(held.values())
+
+
+def _address(tensor: Tensor) -> int:
+    return ask(lambda: storage_address(tensor), 0) if tensor.layout is torch.strided else 0
+
+
+def _tensors(node: Any) -> Iterator[Tensor]:
+    for name in raw_slot_names(type(node)):
+        slots = ask(functools.partial(getattr, node, f"_raw_saved_{name}"), ())
+        for slot in slots if isinstance(slots, (tuple, list)) else (slots,):
+            tensor, _ = saved_peek(slot)
+            if tensor is not None:
+                yield tensor
+    for name, value in ask(lambda: list(vars(node).items()), []):
+        yield from (found for _, found in reached_inside(name, value) if isinstance(found, Tensor))

@@ -16,7 +16,7 @@ from own_mistakes import MISTAKES, Mistake, draw
 import nbautograd
 from nbautograd.core.checking import diagnose
 from nbautograd.core.checking.block import Block, Entry
-from nbautograd.core.checking.diagnosis import evidence, factors, predicates
+from nbautograd.core.checking.diagnosis import factors, hypothesis, predicates
 from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices
 from nbautograd.core.findings import Finding, limit_findings
 
@@ -119,7 +119,7 @@ def block(A: np.ndarray, N: np.ndarray, out: tuple[int, ...], inn: tuple[int, ..
 )
 def test_a_factor_is_seen_in_any_matrix(change, code) -> None:
     N = np.random.default_rng(0).normal(size=(4, 4))
-    e = evidence.gather(block(change(N), N, (4,), (4,)), False)
+    e = hypothesis.gather(block(change(N), N, (4,), (4,)), False)
     found = predicates.constant(e)
     assert (None if found is None else found.code) == code
 

@@ -17,7 +17,7 @@ from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.checking.steps import kinks
+from nbautograd.core.checking.steps import ladder
 from nbautograd.core.checking.steps.refine import refine
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -61,7 +61,7 @@ def test_error_bars_cover_the_truth(name):
 @given(slope=st.floats(-50, 50), gap=st.floats(0.1, 50), at=st.floats(-3, 3))
 def test_a_kink_is_a_kink_wherever_it_is(slope, gap, at):
     found = climbed(lambda x: slope * x + gap * (x - at).clamp(min=0), [at])
-    assert found.nature[0] == kinks.KINK
+    assert found.nature[0] == ladder.KINK
     assert found.low[0] <= slope + 1e-6
     assert found.high[0] >= slope + gap - 1e-6
     assert found.high[0] - found.low[0] == pytest.approx(gap, rel=1e-3)
@@ -71,20 +71,20 @@ def test_a_kink_is_a_kink_wherever_it_is(slope, gap, at):
 @given(distance=st.floats(1e-3, 2), at=st.floats(-3, 3))
 def test_a_kink_nearby_does_not_disturb(distance, at):
     found = climbed(lambda x: (x - at - distance).abs(), [at])
-    assert found.nature[0] == kinks.SMOOTH
+    assert found.nature[0] == ladder.SMOOTH
     assert found.value[0] == pytest.approx(-1, abs=1e-6)
 
 
 @pytest.mark.parametrize(
     ("fn", "x", "nature"),
     [
-        (torch.floor, 2.0, kinks.JUMP),
-        (torch.sign, 0.0, kinks.JUMP),
-        (lambda x: x * x.sqrt(), 0.0, kinks.EDGE_RIGHT),
-        (lambda x: (-x).sqrt() * -x, 0.0, kinks.EDGE_LEFT),
-        (torch.log, -1.0, kinks.NOWHERE),
-        (lambda x: x * x, 0.3, kinks.SMOOTH),
-        (lambda x: 3 * x, 0.7, kinks.SMOOTH),
+        (torch.floor, 2.0, ladder.JUMP),
+        (torch.sign, 0.0, ladder.JUMP),
+        (lambda x: x * x.sqrt(), 0.0, ladder.EDGE_RIGHT),
+        (lambda x: (-x).sqrt() * -x, 0.0, ladder.EDGE_LEFT),
+        (torch.log, -1.0, ladder.NOWHERE),
+        (lambda x: x * x, 0.3, ladder.SMOOTH),
+        (lambda x: 3 * x, 0.7, ladder.SMOOTH),
     ],
 )
 def test_natures(fn, x, nature):

@@ -9,7 +9,7 @@ from own_mistakes import draw
 
 import nbautograd
 from nbautograd.core.checking import backward_call, directional
-from nbautograd.core.checking.diagnosis.evidence import spread_indices
+from nbautograd.core.checking.diagnosis.hypothesis import spread_indices
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
 

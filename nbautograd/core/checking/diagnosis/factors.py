@@ -19,7 +19,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Array
-from nbautograd.core.checking.diagnosis.evidence import Evidence
+from nbautograd.core.checking.diagnosis.hypothesis import Evidence
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, RECOGNISED, SLIGHT, SMALL
 

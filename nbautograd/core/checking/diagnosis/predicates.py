@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from nbautograd.core.checking.block import Array
-from nbautograd.core.checking.diagnosis.evidence import Evidence
 from nbautograd.core.checking.diagnosis.factors import factor
-from nbautograd.core.checking.diagnosis.hypothesis import Cause
+from nbautograd.core.checking.diagnosis.hypothesis import Cause, Evidence
 from nbautograd.core.numerics.constants import RECOGNISED
 
 NAMED_INDICES = 2  # single indices that are named where they are no run

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from nbautograd.core.checking.diagnosis.evidence import Evidence
-from nbautograd.core.checking.diagnosis.hypothesis import Cause, Confirmation, Hypothesis, WrongBlock
+from nbautograd.core.checking.diagnosis.hypothesis import Cause, Confirmation, Evidence, Hypothesis, WrongBlock
 from nbautograd.core.checking.diagnosis.wrong_line import Steps, code_of, expression_at
 from nbautograd.core.checking.jacobian.forward_values import by_autograd
 from nbautograd.core.checking.point import Gradients, Point

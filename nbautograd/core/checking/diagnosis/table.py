@@ -13,7 +13,6 @@ from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import predicates, shares
-from nbautograd.core.checking.diagnosis.evidence import Evidence, gather
 from nbautograd.core.checking.diagnosis.factors import Clues, clues
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
@@ -21,9 +20,11 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     SAME_PART,
     Cause,
     Confirmation,
+    Evidence,
     Hypothesis,
     Place,
     WrongBlock,
+    gather,
 )
 from nbautograd.core.checking.diagnosis.wrong_line import WrongLine, wrong_line
 from nbautograd.core.checking.problem import Outputs, Problem

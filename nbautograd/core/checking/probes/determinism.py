@@ -29,7 +29,7 @@ from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.prepared_inputs import copy, unreadable_kind
-from nbautograd.core.checking.probes.return_values import backward_record
+from nbautograd.core.checking.probes.usage import backward_record
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.quiet import FilledMemory
 from nbautograd.core.checking.relations import Answer, Variant, relation

@@ -13,7 +13,7 @@ from torch import Tensor
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.directional import directional_derivative
-from nbautograd.core.checking.jacobian.backward_rounding import LARGEST_RIGHT, ULPS, nudged
+from nbautograd.core.checking.jacobian.assembly import LARGEST_RIGHT, ULPS, nudged
 from nbautograd.core.checking.jacobian.forward_values import gradients_of_forward
 from nbautograd.core.checking.last_step import left_by_iterations
 from nbautograd.core.checking.phrases import about

@@ -10,8 +10,13 @@ from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.exceptions import contract_broken, explain, from_forward
 from nbautograd.core.checking.probes.determinism import gradients_written, never_written, state, wrong_at_other_inputs
 from nbautograd.core.checking.probes.linearity import linearity, rounded_inside
-from nbautograd.core.checking.probes.return_values import differentiable_outputs, one_call
-from nbautograd.core.checking.probes.usage import backward_never_called, hidden_inputs, inputs_outside
+from nbautograd.core.checking.probes.usage import (
+    backward_never_called,
+    differentiable_outputs,
+    hidden_inputs,
+    inputs_outside,
+    one_call,
+)
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.relations import batched, inputs_alone, layout, outputs_alone, over_reverse, vmap_rule
 from nbautograd.core.findings import Finding

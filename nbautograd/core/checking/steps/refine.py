@@ -17,7 +17,7 @@ from nbautograd.core.checking.jacobian.assembly import FirstPass
 from nbautograd.core.checking.jacobian.central_differences import Columns, Directions, unit_scale
 from nbautograd.core.checking.jacobian.forward_values import CHUNK_ELEMENTS, Values
 from nbautograd.core.checking.jacobian.layout import BlockLayout
-from nbautograd.core.checking.steps import kinks, ladder
+from nbautograd.core.checking.steps import ladder
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import ERROR_BARS
 from nbautograd.core.numerics.directional import richardson
@@ -130,8 +130,8 @@ def _whole_ladder(forward: Values, directions: Directions, columns: Columns) -> 
     if small.any():
         near = _evaluate(forward, directions, columns, np.where(point > 0, point, 1.0))
         # a kink, a jump or an edge further away than |x| is not at x: what is smooth and clear close by counts
-        clear = (near.nature == kinks.SMOOTH) & (near.error <= CLEAR * np.abs(near.value))
-        better = (near.error < found.error) | (clear & (found.nature != kinks.SMOOTH))
+        clear = (near.nature == ladder.SMOOTH) & (near.error <= CLEAR * np.abs(near.value))
+        better = (near.error < found.error) | (clear & (found.nature != ladder.SMOOTH))
         found = found.where(small & (near.reach <= found.reach) & better, near)
     return found
 
@@ -167,8 +167,8 @@ def _estimate(entries: Array, seen: tuple[Array, Array], at: tuple[Array, Array,
         series = ladder.series(values[:n], steps, middle, noise)
         lost = LOST * eps * max(1.0, largest)  # what a few last bits of what a value was made of come to
         series = dataclasses.replace(series, noise=np.maximum(noise, ladder.wobble(series, lost)))
-        estimate, nature = ladder.two_sided(series), kinks.nature(series)
-        kind = np.where(stairs > max(SINGLE, STAIR * eps) * largest, kinks.STAIRCASE, nature)
+        estimate, nature = ladder.two_sided(series), ladder.nature(series)
+        kind = np.where(stairs > max(SINGLE, STAIR * eps) * largest, ladder.STAIRCASE, nature)
         low, high, value, error = _sides(series, estimate, kind)
         reach = ladder.reach(series, value, error, LOST * eps * np.maximum(np.abs(middle), noise))
         curve = ladder.curve(series, value)
@@ -178,14 +178,14 @@ def _estimate(entries: Array, seen: tuple[Array, Array], at: tuple[Array, Array,
 def _sides(series: ladder.LadderValues, both: ladder.Estimate, kind: Array) -> tuple[Array, Array, Array, Array]:
     """Return lower and upper bound of the derivatives around x, the best value, and its error bar."""
     pairs = {
-        kinks.KINK: (ladder.one_sided(series, False), ladder.one_sided(series, True)),
-        kinks.JUMP: (ladder.beyond(series, False), ladder.beyond(series, True)),
+        ladder.KINK: (ladder.one_sided(series, False), ladder.one_sided(series, True)),
+        ladder.JUMP: (ladder.beyond(series, False), ladder.beyond(series, True)),
     }
-    left, right = pairs[kinks.KINK]
-    value = np.select([kind == kinks.EDGE_RIGHT, kind == kinks.EDGE_LEFT], [right.value, left.value], both.value)
-    error = np.select([kind == kinks.EDGE_RIGHT, kind == kinks.EDGE_LEFT], [right.error, left.error], both.error)
+    left, right = pairs[ladder.KINK]
+    value = np.select([kind == ladder.EDGE_RIGHT, kind == ladder.EDGE_LEFT], [right.value, left.value], both.value)
+    error = np.select([kind == ladder.EDGE_RIGHT, kind == ladder.EDGE_LEFT], [right.error, left.error], both.error)
     low, high = value - error, value + error
-    stairs = kind == kinks.STAIRCASE
+    stairs = kind == ladder.STAIRCASE
     low = np.where(stairs, np.minimum(value - ERROR_BARS * error, 0.0), low)
     high = np.where(stairs, np.maximum(value + ERROR_BARS * error, 0.0), high)
     for which, (one, other) in pairs.items():
@@ -228,7 +228,7 @@ def evaluate_three_steps(
 
 def _rungs(known: Refined, finer: int) -> Array:
     """Return the three rungs that served the whole ladder best, coarsest first, and the finest one as a guard."""
-    smooth = known.rung[known.nature == kinks.SMOOTH]
+    smooth = known.rung[known.nature == ladder.SMOOTH]
     finest = int(np.median(smooth)) if smooth.size else USUAL
     first = max(finest - 2, 0) + finer
     last = ladder.LONG_RUNGS - 1 if first + 2 >= ladder.RUNGS - 1 else ladder.RUNGS - 1
@@ -258,9 +258,9 @@ def _estimate_of_three(entries: Array, seen: tuple[Array, Array, Array], eps: fl
         right, left = ladder.one_sided_differences(series)
         gap, slope = (right - left)[-2:], np.maximum(np.abs(right), np.abs(left))[-1]
         blur = 2 * noise / series.above[-1]
-        stays = (np.abs(gap[1]) > 0.6 * np.abs(gap[0])) & (np.abs(gap[1]) > kinks.VISIBLE * slope + 4 * blur)
+        stays = (np.abs(gap[1]) > 0.6 * np.abs(gap[0])) & (np.abs(gap[1]) > ladder.VISIBLE * slope + 4 * blur)
         low, high = np.minimum(right, left)[-1] - 2 * error, np.maximum(right, left)[-1] + 2 * error
-    nature = np.where(np.isfinite(found.value), np.where(stays, kinks.KINK, kinks.SMOOTH), kinks.NOWHERE)
+    nature = np.where(np.isfinite(found.value), np.where(stays, ladder.KINK, ladder.SMOOTH), ladder.NOWHERE)
     unknown = np.full((ladder.RUNGS, len(entries)), np.nan)
     sides = np.where(stays, low, found.value - error), np.where(stays, high, found.value + error)
     return Refined(
@@ -372,7 +372,7 @@ def _by_three_steps(raw: FirstPass, columns: Columns, known: Refined) -> list[Re
 def _is_sharp(look: Refined, analytical: Array) -> bool:
     size = np.maximum(np.abs(look.value), np.abs(np.nan_to_num(analytical[tuple(look.entries.T)])))
     sharp = look.error <= SHARP * np.maximum(size, 1e-3 * np.nan_to_num(size).max(initial=0.0))
-    return bool(((look.nature == kinks.SMOOTH) & sharp).all())
+    return bool(((look.nature == ladder.SMOOTH) & sharp).all())
 
 
 def convergence_curve(raw: FirstPass) -> tuple[Array, Array]:
