@@ -35,7 +35,7 @@ from nbautograd.core.stumbles import users_errors
 SMALL_NUMBER = 1e-4  # larger ones differ by more than ``INEXACT``, but beside large values
 NUDGE = 1e-5  # relative: so little more of a tolerance changes nothing, or all at once
 TIMES, PROPORTIONAL = 4.0, 0.3  # by which a number grows, and how closely a difference has to follow
-COARSER, RUNGS = 0.1, 5  # of a difference, and steps in a row, each a quarter of the one before
+COARSER, RUNGS = 0.02, 5  # of a difference and of the entry, and steps in a row, each a quarter of the one before
 BESIDE, BENT = 1e-4, 1e-3  # a step along a random direction; of a slope, what three of a derivative may add up to
 POINTS = 811  # beyond the seeds at which causes (71 to 97) and edits (101 to 501) are tried
 PAIRS = 3  # of random directions: along one of them what bends may happen to be straight
@@ -108,7 +108,7 @@ def _coarser_steps_agree(block: Block) -> bool:
     if at is None:
         return False
     off = abs(at.analytical - at.numerical)
-    agree = np.abs(block.errors - off) <= COARSER * off
+    agree = np.abs(block.errors - off) <= COARSER * min(off, abs(at.analytical))
     return (
         bool(np.lib.stride_tricks.sliding_window_view(agree, RUNGS).all(axis=1).any()) if len(agree) >= RUNGS else False
     )
