@@ -109,9 +109,7 @@ def _coarser_steps_agree(block: Block) -> bool:
         return False
     off = abs(at.analytical - at.numerical)
     agree = np.abs(block.errors - off) <= COARSER * min(off, abs(at.analytical))
-    return (
-        bool(np.lib.stride_tricks.sliding_window_view(agree, RUNGS).all(axis=1).any()) if len(agree) >= RUNGS else False
-    )
+    return any(agree[k : k + RUNGS].all() for k in range(len(agree) - RUNGS + 1))
 
 
 def _at_kinks(run: GradcheckRun) -> set[Where]:

@@ -199,8 +199,8 @@ def explain(error: BaseException, problem: Problem) -> Finding:
 
 def _in_the_style_of_old_torch(error: BaseException) -> Finding | None:
     called = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
-    old = [recognise(type(one)) for one in called[-1:] if isinstance(one, Function)]
-    return old[0].findings[0] if old and old[0] is not None else None
+    old = recognise(type(called[-1])) if called and isinstance(called[-1], Function) else None
+    return None if old is None else old.findings[0]
 
 
 def _near_on_ctx(error: BaseException) -> str:

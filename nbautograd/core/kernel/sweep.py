@@ -37,28 +37,8 @@ TILES = (16, 32, 64, 128)  # at whose multiples kernels cut, and in whose last p
 LARGEST_GROWN = 65  # sizes up to which a dimension grows beyond the given one, besides by one
 SIZED = 40  # cases of sizes
 REPEATS = 3  # runs whose results should be the same bit for bit
-SMALLER = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    7,
-    8,
-    9,
-    15,
-    16,
-    17,
-    31,
-    32,
-    33,
-    63,
-    64,
-    65,
-    127,
-    128,
-    129,
-)  # about powers of two, where tiles end
+# about powers of two, where tiles end
+SMALLER = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 SHRINKS = 30  # comparisons that the search for the smallest shape may take
 LARGE = 2.0**6  # times the given inputs, where float16 overflows first
 
