@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import dis
+import linecache
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -128,10 +128,10 @@ class LineMagics(Magics):
                 ) from None
             output.render_as_users_own(self._shell, error)
             raise
-        next_step = _next_step(sys._getframe(), self._shell.user_global_ns)
-        if line.rstrip().endswith(";") and not next_step.startswith("STORE"):
+        statement, shown = _statement(sys._getframe(), self._shell)
+        if line.rstrip().endswith(";") and not isinstance(statement, ast.Assign):
             return None
-        if next_step == "POP_TOP":  # IPython shows a cell's last expression only
+        if isinstance(statement, ast.Expr) and not shown:
             display(value)
         return value
 
@@ -266,14 +266,17 @@ def _dumps(call: CallExpression) -> list[str]:
     return [ast.dump(node) for node in call.nodes]
 
 
-def _next_step(frame: Any, user_globals: Namespace) -> str:
-    """Name the next instruction of the user's code with the magic's value; empty when unknown."""
-    while frame is not None and frame.f_globals is not user_globals:
+def _statement(frame: Any, shell: Any) -> tuple[ast.stmt | None, bool]:
+    """Return the user's statement that the magic stands in, and True where IPython shows the value itself."""
+    while frame is not None and frame.f_globals is not shell.user_global_ns:
         frame = frame.f_back
     if frame is None:
-        return ""
-    after = (i.opname for i in dis.get_instructions(frame.f_code) if i.offset > frame.f_lasti)
-    return next((name for name in after if name != "CACHE"), "")
+        return None, False
+    body, line = ast.parse("".join(linecache.getlines(frame.f_code.co_filename))).body, frame.f_lineno
+    statements = (n for one in body for n in ast.walk(one) if isinstance(n, ast.stmt))
+    *_, innermost = None, *(n for n in statements if n.lineno <= line <= (n.end_lineno or 0))
+    every = shell.ast_node_interactivity == "all" and frame.f_code.co_name == "<module>"
+    return innermost, every or innermost in body[-1:]
 
 
 def _failed(magic: str, error: EvaluationError, namespace: Namespace) -> str:

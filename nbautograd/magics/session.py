@@ -19,7 +19,7 @@ from nbautograd.magics.exercise import Exercises
 from nbautograd.magics.options import MAGIC
 from nbautograd.magics.presenter import CellPresenter
 from nbautograd.magics.progress import Bars
-from nbautograd.magics.traced_classes import Traced, TraceDecoratorInserter, register_session, unregister
+from nbautograd.magics.traced_classes import Traced
 from nbautograd.magics.transformer import Request
 from nbautograd.widgets.notebook_cells import remember_running
 
@@ -140,7 +140,7 @@ class Session:
         for outer in self._cells[:-1]:
             outer.handled_by_inner_cell = True
         cell.first_call, cell.first_dispatch = log.mark(), dispatch_mark()
-        self._trace_at_birth(cell)
+        cell.cleanup.enter_context(self.traced.at_birth(self.shell.ast_transformers))
         cell.cleanup.enter_context(ClassCreation(lambda cls: self._born(cell, cls)))
 
     def _number(self, info: Any) -> int:
@@ -160,14 +160,6 @@ class Session:
             self.presenter.show(cell.request.options, functions, cell.first_call, result, cell.first_dispatch)
         self.cards.refresh()
         self.traced.refresh()
-
-    def _trace_at_birth(self, cell: Cell) -> None:
-        transformers = self.shell.ast_transformers
-        key = register_session(self.traced)
-        ours = TraceDecoratorInserter(key)
-        transformers.append(ours)
-        cell.cleanup.callback(unregister, key)
-        cell.cleanup.callback(lambda: transformers.remove(ours) if ours in transformers else None)
 
     def _born(self, cell: Cell, cls: type) -> None:
         if library.is_generated(cls):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-import uuid
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from nbautograd import messages
@@ -33,6 +34,19 @@ class Traced:
         self._classes: dict[str, type] = {}
         self._born: list[type] = []
         self._cards: list[DispatchCard] = []
+
+    @contextlib.contextmanager
+    def at_birth(self, transformers: list[Any]) -> Iterator[None]:
+        """Trace what cells define meanwhile, by one more of the shell's transformers."""
+        ours = TraceDecoratorInserter()
+        transformers.append(ours)
+        _tracing.append(self)
+        try:
+            yield
+        finally:
+            _tracing.remove(self)
+            if ours in transformers:
+                transformers.remove(ours)
 
     def born(self, cls: Any) -> Any:
         """Trace a class that the cell has just defined; gives the class back, whatever happens."""
@@ -76,48 +90,28 @@ class Traced:
 class TraceDecoratorInserter(ast.NodeTransformer):
     """Puts a decorator on each class of a cell whose body defines one of the two methods.
 
-    Source, line numbers and tracebacks stay as they are: the decorator has the class's own place and runs last.
-
-    Args:
-        key: by which ``decorator_for`` finds the session.
+    Source, line numbers and tracebacks stay as they are: the decorator has the class's own place and runs last. A
+    ``__build_class__`` of ours would stand between the class and its frame, by which pydantic finds local names.
     """
-
-    def __init__(self, key: str) -> None:
-        self.key = key
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         """Visit a class of the cell, or of a function or class in it."""
         self.generic_visit(node)
         if any(isinstance(part, ast.FunctionDef) and part.name in PROTOCOLS for part in node.body):
             place = node.decorator_list[0] if node.decorator_list else node
-            call = ast.parse(
-                f"__import__({__name__!r}, fromlist=('decorator_for',)).decorator_for({self.key!r})", mode="eval"
-            ).body
-            for part in ast.walk(call):
+            decorator = ast.parse(f"__import__({__name__!r}, fromlist=('born',)).born", mode="eval").body
+            for part in ast.walk(decorator):
                 ast.copy_location(part, place)
-            node.decorator_list.insert(0, call)
+            node.decorator_list.insert(0, decorator)
         return node
 
 
-_sessions: dict[str, Traced] = {}
+_tracing: list[Traced] = []  # those whose cells run, the innermost last
 
 
-def register_session(traced: Traced) -> str:
-    """Return a key by which the decorator finds these classes."""
-    key = uuid.uuid4().hex
-    _sessions[key] = traced
-    return key
-
-
-def unregister(key: str) -> None:
-    """Forget a key."""
-    _sessions.pop(key, None)
-
-
-def decorator_for(key: str) -> Any:
-    """Return the decorator that ``TraceDecoratorInserter`` writes."""
-    traced = _sessions.get(key)
-    return (lambda cls: cls) if traced is None else traced.born
+def born(cls: Any) -> Any:
+    """Trace a class, as the decorator that ``TraceDecoratorInserter`` writes."""
+    return _tracing[-1].born(cls) if _tracing else cls
 
 
 class DispatchCard:

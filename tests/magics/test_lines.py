@@ -67,6 +67,17 @@ def test_a_value_that_is_thrown_away_is_shown_and_one_that_is_kept_is_not(filled
     assert ran.bundles == []
     assert filled["report"].verdict == "right"
     assert filled("%gradcheck product(a, b);").bundles == []
+    filled("report = %gradcheck product(a, b);")
+    assert filled["report"].verdict == "right"
+
+
+@pytest.mark.parametrize("interactivity", ["all", "last_expr"])
+def test_each_value_is_shown_once_whatever_ipython_shows(filled, interactivity: str) -> None:
+    filled.shell.ast_node_interactivity = interactivity
+    try:
+        assert len(filled("%gradcheck product(a, b)\nif True:\n    %gradcheck product(a, b)").bundles) == 2
+    finally:
+        filled.shell.ast_node_interactivity = "last_expr"
 
 
 def test_names_of_a_function_body_are_seen(filled) -> None:

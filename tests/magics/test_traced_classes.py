@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 
 import torch
 
@@ -61,6 +62,14 @@ def test_a_decorator_of_the_users_runs_first(notebook) -> None:
     )
     notebook(cell)
     assert notebook["seen"] == [notebook["Scalar"]]
+
+
+def test_a_metaclass_finds_the_frame_of_the_class(notebook) -> None:
+    meta = "import sys\nclass Meta(type):\n    def __new__(cls, *args):\n        global seen\n"
+    meta += "        seen = sys._getframe(1).f_code.co_name\n        return super().__new__(cls, *args)\ndef make():\n"
+    body = CELL.partition("\n")[2].replace("class Scalar:", "class Scalar(metaclass=Meta):")
+    assert notebook("%%autograd_function\n" + meta + textwrap.indent(body, "    ") + "make()").result.success
+    assert notebook["seen"] == "make"  # where pydantic looks names of annotations up
 
 
 def test_a_cell_run_again_traces_the_new_class_only(notebook) -> None:
