@@ -1,6 +1,6 @@
 """Precision and recall of the audit on released packages that nobody prepared for it.
 
-The packages of ``packages.txt`` are called by ``tests/support/drawn_programs.py``, each in its own process. Per class:
+The packages of ``packages.txt`` are called by ``drawn_programs.py``, each in its own process. Per class:
 
 - what the audit says;
 - what plain torch says at the inputs of the program: each gradient against central differences along random

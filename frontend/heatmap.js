@@ -20,7 +20,7 @@ import { isBeyond, NEGLIGIBLE, recordedLimit } from "./scale.js";
  * @property {string} [font]
  */
 
-const EXTRA = 4; // the tables of views/palette.py are levels from -limit to +limit, then paper, NaN, +inf, -inf
+const EXTRA = 4; // the tables of views/theme.py are levels from -limit to +limit, then paper, NaN, +inf, -inf
 const LARGEST_CELL = 28; // px
 export const LARGE_CELL = 56; // px of a map that stands alone
 const TALLEST = 420; // px: a map that is higher does not fit a screen together with its reading

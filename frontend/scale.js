@@ -1,4 +1,4 @@
-// What full colour stands for on a heat map: the same rule as views/palette.py.
+// What full colour stands for on a heat map: the same rule as views/theme.py.
 
 /** @typedef {"robust" | "largest" | "own" | "log"} Scale */
 /** @typedef {ArrayLike<number>} Values */

@@ -24,8 +24,7 @@ from nbautograd.core.checking.progress import watched
 from nbautograd.core.findings import Phrase
 from nbautograd.errors import NbautogradError
 from nbautograd.magics import output
-from nbautograd.magics.call_expression import EvaluationError, evaluate, expression
-from nbautograd.magics.inputs import one_line
+from nbautograd.magics.call_expression import EvaluationError, evaluate, expression, one_line
 from nbautograd.magics.options import EXPLAIN
 from nbautograd.magics.progress import ProgressBar
 from nbautograd.views.bundle import mimebundle

@@ -34,11 +34,11 @@ from nbautograd.magics.call_expression import (
     evaluate,
     evaluate_call,
     expression,
+    one_line,
     parse_call,
     parsed,
     undefined,
 )
-from nbautograd.magics.inputs import one_line
 from nbautograd.magics.options import AUDIT, GRADCHECK, Options, audit_within
 
 NAMES = (

@@ -13,7 +13,7 @@ from IPython.display import display
 
 from nbautograd.core import stumbles
 from nbautograd.core.findings import Phrase
-from nbautograd.magics.inputs import one_line
+from nbautograd.magics.call_expression import one_line
 from nbautograd.magics.progress import ProgressBar
 from nbautograd.views.bundle import mimebundle
 from nbautograd.views.card import Notice, RecordingCard

@@ -18,9 +18,8 @@ from nbautograd.core.torch_private import library
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.report import run_inspection
 from nbautograd.magics import output
-from nbautograd.magics.call_expression import argument_names
-from nbautograd.magics.card import Cards
-from nbautograd.magics.inputs import read_inputs, read_reference
+from nbautograd.magics.call_expression import argument_names, read_inputs, read_reference
+from nbautograd.magics.live_output import Cards
 from nbautograd.magics.options import Options
 from nbautograd.magics.progress import ProgressBar
 from nbautograd.magics.traced_classes import Traced

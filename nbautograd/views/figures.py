@@ -20,7 +20,7 @@ from nbautograd.core import formats
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
 from nbautograd.errors import CallError, InputError
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views import palette, theme
+from nbautograd.views import theme
 from nbautograd.views.jacobian import PANELS, by_interest, drawable, labels, worst_cell
 from nbautograd.views.phrases import block_name, block_verdict, counted
 
@@ -121,10 +121,10 @@ def _title(block: JacobianBlock) -> str:
 def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> None:
     pooled = block.pooled(CELLS, CELLS)
     arrays = [drawable(getattr(pooled, name)) for name in PANELS]
-    top = palette.robust_limit(*arrays[:2])
+    top = theme.robust_limit(*arrays[:2])
     scale = ScalarMappable(Normalize(-top, top), LinearSegmentedColormap.from_list("coolwarm", list(theme.COOLWARM)))
     for ax, name, values in zip(axes, PANELS, arrays, strict=True):
-        ax.imshow(palette.rgb(values, top), aspect="equal", interpolation="nearest")
+        ax.imshow(theme.rgb(values, top), aspect="equal", interpolation="nearest")
         ax.set_title(messages.text(f"views.panel.{name}"), fontsize=SMALL)
         _write(ax, values, top)
         _hatch(ax, values)
@@ -133,7 +133,7 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
     axes[0].set_ylabel(block.output_name, fontsize=SMALL)
     if (cell := worst_cell(block, pooled)) is not None:
         axes[2].add_patch(Rectangle((cell[1] - 0.5, cell[0] - 0.5), 1, 1, fill=False, lw=1.6, ec=theme.BLACK))
-    outside = any(palette.beyond(values, top).any() for values in arrays)
+    outside = any(theme.beyond(values, top).any() for values in arrays)
     beside: dict[str, Any] = {"cax": bar_in} if bar_in is not None else {"ax": list(axes), "shrink": 0.8, "pad": 0.02}
     bar = axes[0].figure.colorbar(scale, ticks=[-top, 0, top], extend="both" if outside else "neither", **beside)
     bar.outline.set_linewidth(0.5)
@@ -145,9 +145,9 @@ def _write(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:
     """Write the numbers themselves, in a matrix small enough for them."""
     if max(values.shape) > WRITTEN:
         return
-    table, index = palette.colours("light"), palette.indices(values, top)
-    for r, c in np.argwhere((index != palette.PAPER_INDEX) & (index != palette.NAN_INDEX)):
-        ink = palette.ink_on(table[index[r, c]])
+    table, index = theme.colours("light"), theme.indices(values, top)
+    for r, c in np.argwhere((index != theme.PAPER_INDEX) & (index != theme.NAN_INDEX)):
+        ink = theme.ink_on(table[index[r, c]])
         ax.text(c, r, formats.short(float(values[r, c])), ha="center", va="center", fontsize=6, color=ink)
 
 
@@ -160,7 +160,7 @@ def _hatch(ax: Axes, values: np.ndarray[Any, Any]) -> None:
 
 def _corners(ax: Axes, values: np.ndarray[Any, Any], top: float) -> None:
     """Mark cells beyond the scale in a corner, as heat maps do."""
-    for r, c in np.argwhere(palette.beyond(values, top))[:MARKED]:
+    for r, c in np.argwhere(theme.beyond(values, top))[:MARKED]:
         corner = [(c + 0.1, r - 0.5), (c + 0.5, r - 0.5), (c + 0.5, r - 0.1)]
         ax.add_patch(Polygon(corner, color=theme.BLACK, lw=0))
 

@@ -18,7 +18,7 @@ import numpy as np
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.checking.block import JacobianBlock, Pooled
-from nbautograd.views import palette, theme
+from nbautograd.views import theme
 from nbautograd.views.jacobian import PANELS, Array, breaks, drawable, labels, shown_difference, worst_cell, wrong_cells
 from nbautograd.views.markup import Markup, join, picture, tag
 from nbautograd.views.phrases import block_name
@@ -135,7 +135,7 @@ NUMBERED, MARKED, CORNERED = 26.0, 9.0, 4.0  # from these sizes on a cell shows 
 
 def hatch(index: Array, place: MatrixGeometry) -> Markup | None:
     """Return crosses on the cells that are NaN, in units of cells."""
-    where = np.argwhere(index == palette.NAN_INDEX)
+    where = np.argwhere(index == theme.NAN_INDEX)
     if not len(where):
         return None
     lines = (f"M{k} {r}l1 1m0-1l-1 1" for r, k in where)
@@ -150,7 +150,7 @@ def signs(values: Array, index: Array, place: MatrixGeometry) -> Markup | None:
     if place.cell < MARKED:
         return None
     groups: dict[str, list[tuple[int, int]]] = {}
-    for r, c in np.argwhere((index != palette.PAPER_INDEX) & (index != palette.NAN_INDEX)):
+    for r, c in np.argwhere((index != theme.PAPER_INDEX) & (index != theme.NAN_INDEX)):
         groups.setdefault(ink_class(int(index[r, c])), []).append((int(r), int(c)))
     draw = _numbers if place.cell >= NUMBERED else _signs
     return join(draw(values, ink, cells, place) for ink, cells in groups.items())
@@ -161,7 +161,7 @@ def corners(values: Array, index: Array, largest: float, place: MatrixGeometry) 
     if place.cell < CORNERED:
         return None
     groups: dict[str, list[str]] = {}
-    for r, c in np.argwhere(palette.beyond(values, largest)):
+    for r, c in np.argwhere(theme.beyond(values, largest)):
         groups.setdefault(ink_class(int(index[r, c])), []).append(f"M{c} {r}h.3v.3z")
     side = place.cell - place.gap
     transform = f"translate({place.left + 0.7 * side:.4g} {place.top:.4g})scale({place.cell:.4g})"
@@ -170,7 +170,7 @@ def corners(values: Array, index: Array, largest: float, place: MatrixGeometry) 
 
 def ink_class(colour: int) -> str:
     """Choose the ink of a colour on a light page and on a dark one: ``bb``, ``bw``, ``wb`` or ``ww``."""
-    inks = (palette.ink_on(palette.colours(scheme)[colour]) for scheme in ("light", "dark"))
+    inks = (theme.ink_on(theme.colours(scheme)[colour]) for scheme in ("light", "dark"))
     return "".join("b" if ink == theme.BLACK else "w" for ink in inks)
 
 
@@ -241,12 +241,12 @@ def style_sheet(used: Array, cell: float, shapes: bool) -> Markup:
 
 def _scheme(scheme: str, used: Array, cell: float, shapes: bool) -> str:
     ink, faint, paper = (getattr(colour, scheme) for colour in (theme.INK, theme.FAINT, theme.PAPER))
-    table = palette.colours(scheme)
+    table = theme.colours(scheme)
     rules = [
         f".p{{fill:{paper}}}.n,.r{{fill:{faint}}}.f{{stroke:{faint};stroke-opacity:.4}}.e{{stroke:{ink};stroke-opacity:.7}}"
     ]
     rules.append(f".w,.h{{stroke:{ink};stroke-width:1.6}}.o{{stroke:{paper};stroke-width:4}}")
-    drawn = [int(k) for k in used if k != palette.PAPER_INDEX]
+    drawn = [int(k) for k in used if k != theme.PAPER_INDEX]
     inks = sorted({ink_class(k) for k in drawn}) if cell >= CORNERED else []
     colours = "".join(f".c{k}{{stroke:{table[k]}}}" for k in drawn) if shapes else ""
     return "".join((*rules, colours, *(_ink_rule(ink, scheme, cell) for ink in inks)))
@@ -308,9 +308,9 @@ def heatmap(
     """
     values = np.abs(matrix) if np.iscomplexobj(matrix) else np.asarray(matrix, float)
     values = np.atleast_2d(values)
-    top = palette.limit(values) if largest is None else largest
+    top = theme.limit(values) if largest is None else largest
     place = MatrixGeometry.of(values.shape, rows or Axis(), cols or Axis())
-    index = palette.indices(values, top)
+    index = theme.indices(values, top)
     few = values.size <= MOST_SHAPES
     body: list[Markup | None] = [_cells(index, place) if few else _image(index, place), _frame(place)]
     body += [hatch(index, place), signs(values, index, place), corners(values, index, top, place)]
@@ -332,8 +332,8 @@ def thumbnail(matrix: Array, most: float | None = None, floor: float = 0.0) -> s
         floor: the size up to which a number is drawn as nothing.
     """
     values = np.atleast_2d(np.abs(matrix) if np.iscomplexobj(matrix) else np.asarray(matrix, float))
-    limit = palette.robust_limit(values, negligible=0) if most is None else most
-    index = palette.indices(np.where(np.abs(values) <= floor, 0.0, values), limit)
+    limit = theme.robust_limit(values, negligible=0) if most is None else most
+    index = theme.indices(np.where(np.abs(values) <= floor, 0.0, values), limit)
     cell = 48.0 / max(*index.shape, 4)
     place = MatrixGeometry(cell, 0.0, 0.0, index.shape)
     h, w = index.shape
@@ -347,7 +347,7 @@ def thumbnail(matrix: Array, most: float | None = None, floor: float = 0.0) -> s
 def legend() -> str:
     """Return a bar from the most negative colour to the most positive, 160 x 12 pixels, without words."""
     stops = [tag("stop", {"class": f"g{k}", "offset": f"{k / 8:g}"}) for k in range(9)]
-    themes = ("".join(f".g{k}{{stop-color:{palette.colours(t)[4 * k]}}}" for k in range(9)) for t in ("light", "dark"))
+    themes = ("".join(f".g{k}{{stop-color:{theme.colours(t)[4 * k]}}}" for k in range(9)) for t in ("light", "dark"))
     sheet = Markup("{}@media(prefers-color-scheme:dark){{{}}}".format(*themes))
     start = {"xmlns": NAMESPACE, "width": "160", "height": "12"}
     bar = tag("rect", {"width": 160, "height": 12, "rx": 2, "fill": "url(#a)"})
@@ -358,7 +358,7 @@ def _cells(index: Array, place: MatrixGeometry) -> Markup:
     """Return each cell as a short thick line in units of cells: that takes a third of the letters of a rectangle."""
     share = f"{1 - place.gap / place.cell:.3g}"
     lines = []
-    for colour in np.unique(index[index != palette.PAPER_INDEX]):
+    for colour in np.unique(index[index != theme.PAPER_INDEX]):
         starts = (f"M{c} {r}h{share}" for r, c in np.argwhere(index == colour))
         lines.append(tag("path", {"class": f"c{colour}", "d": "".join(starts)}))
     middle = place.top + (place.cell - place.gap) / 2
@@ -370,8 +370,8 @@ def _image(index: Array, place: MatrixGeometry) -> Markup:
     h, w = place.shape
     box = {"x": f"{place.left:g}", "y": f"{place.top:g}", "width": f"{w * place.cell:g}"}
     box |= {"height": f"{h * place.cell:g}", "preserveAspectRatio": "none"}
-    one = {**box, "class": "l", "href": png_uri(index, palette.colours("light"))}
-    other = {**box, "class": "d", "href": png_uri(index, palette.colours("dark"))}
+    one = {**box, "class": "l", "href": png_uri(index, theme.colours("light"))}
+    other = {**box, "class": "d", "href": png_uri(index, theme.colours("dark"))}
     return join((tag("image", one), tag("image", other)))
 
 
@@ -394,7 +394,7 @@ def panels(block: JacobianBlock) -> Markup:
     """
     pooled = block.pooled(32, 32)
     arrays = {panel: drawable(getattr(pooled, panel)) for panel in PANELS}
-    top = palette.robust_limit(arrays["analytical"], arrays["numerical"])
+    top = theme.robust_limit(arrays["analytical"], arrays["numerical"])
     h, w = arrays["analytical"].shape
     wrong = wrong_cells(block, (0, 0), (pooled.rows, pooled.cols), (h, w))
     arrays["difference"] = shown_difference(block, arrays["difference"], wrong)
@@ -418,7 +418,7 @@ def panels(block: JacobianBlock) -> Markup:
 
 def _caption(panel: str, values: Array, top: float) -> str:
     words = messages.text(f"views.panel.{panel}")
-    if panel == "difference" and bool((palette.indices(values, top) == palette.PAPER_INDEX).all()):
+    if panel == "difference" and bool((theme.indices(values, top) == theme.PAPER_INDEX).all()):
         return messages.text("views.panel.none", panel=words)
     return words
 
@@ -428,7 +428,7 @@ def _scale(pooled: Pooled, arrays: Sequence[Array], top: float, worst: tuple[int
     alt = messages.text("views.panel.legend_alt", low=low, high=high)
     bar = picture(legend(), alt, {"style": "display:inline-block;vertical-align:middle;margin:0 6px"})
     words = [messages.text("widgets.scale_robust")]
-    if outside := sum(int(palette.beyond(values, top).sum()) for values in arrays):
+    if outside := sum(int(theme.beyond(values, top).sum()) for values in arrays):
         words.append(messages.text("views.panel.beyond", count=formats.count(outside)))
     if worst is not None:
         words.append(messages.text("views.panel.worst"))

@@ -15,7 +15,7 @@ from nbautograd import messages
 from nbautograd.core.stumbles import record
 from nbautograd.errors import CallError
 from nbautograd.views.bundle import mimebundle as static_bundle
-from nbautograd.views.palette import colours
+from nbautograd.views.theme import colours
 from nbautograd.widgets.encoding import encode, without_kernel
 from nbautograd.widgets.front_ends import fresh_anchor, shows_views_only
 from nbautograd.widgets.states import Answer, State
@@ -74,7 +74,7 @@ class ViewWidget(anywidget.AnyWidget):
     _labels = traitlets.Dict().tag(sync=True)
     """The words of the page by id."""
     _colours = traitlets.Dict().tag(sync=True)
-    """Colour tables of the heat maps, for themes ``light`` and ``dark``; see ``views.palette``."""
+    """Colour tables of the heat maps, for themes ``light`` and ``dark``; see ``views.theme``."""
     state = traitlets.Any().tag(sync=True, to_json=encode)
     """What is drawn: one of ``widgets.states``."""
     tab = traitlets.Unicode().tag(sync=True)

@@ -17,7 +17,7 @@ from nbautograd.errors import InputError
 from nbautograd.views.builders.calls import ctx_column, values_column
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout, first_layout, layout
-from nbautograd.views.layout.columns import WIDE
+from nbautograd.views.layout.layers import WIDE
 from nbautograd.views.packing import array, small, state_of
 from nbautograd.views.tensors import contents, picture_caption
 from nbautograd.views.to_json import matrix, pooling_of

@@ -13,7 +13,7 @@ from widget_page import answer
 
 from nbautograd.core.checking.block import Entry, GradcheckReport, JacobianReport
 from nbautograd.views.jacobian import breaks, labels
-from nbautograd.views.palette import colours, robust_limit
+from nbautograd.views.theme import colours, robust_limit
 from nbautograd.widgets.jacobian import zoom
 
 pytestmark = pytest.mark.browser

@@ -6,8 +6,7 @@ import pytest
 import torch
 from IPython.core.error import UsageError
 
-from nbautograd.magics.call_expression import EvaluationError, as_function, parse_call
-from nbautograd.magics.inputs import read_inputs, read_reference
+from nbautograd.magics.call_expression import EvaluationError, as_function, parse_call, read_inputs, read_reference
 
 
 class Linear(torch.autograd.Function):

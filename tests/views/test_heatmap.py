@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from nbautograd.core.formats import short
-from nbautograd.views import palette
+from nbautograd.views import theme
 from nbautograd.views.heatmap import Axis, heatmap, legend, png, thumbnail
 from nbautograd.views.jacobian import breaks
 from nbautograd.views.theme import MAPS, PAPER, luminance
@@ -30,33 +30,31 @@ def test_the_light_stops_are_those_of_matplotlib():
 
 
 def test_small_numbers_keep_their_sign_in_the_dark():
-    minus, plus = palette.rgb(np.array([-0.125, 0.125]), 1.0, "dark").astype(int)
+    minus, plus = theme.rgb(np.array([-0.125, 0.125]), 1.0, "dark").astype(int)
     assert minus[2] > minus[0] + 30  # blue
     assert plus[0] > plus[2] + 30
 
 
 def test_zero_nan_and_infinities_are_told_apart():
-    index = palette.indices(np.array([0.0, np.nan, np.inf, -np.inf, 1e-9, 1e-3]), 1.0)
+    index = theme.indices(np.array([0.0, np.nan, np.inf, -np.inf, 1e-9, 1e-3]), 1.0)
     assert list(index[:5]) == [
-        palette.PAPER_INDEX, palette.NAN_INDEX, palette.PLUS_INF, palette.MINUS_INF, palette.PAPER_INDEX,
+        theme.PAPER_INDEX, theme.NAN_INDEX, theme.PLUS_INF, theme.MINUS_INF, theme.PAPER_INDEX,
     ]  # fmt: skip
-    assert index[5] == palette.ZERO  # small but not nothing: the middle colour, not paper
+    assert index[5] == theme.ZERO  # small but not nothing: the middle colour, not paper
 
 
 def test_limits_look_at_finite_sizes_only():
-    assert palette.limit(np.array([1.0, -3.0, np.nan, np.inf])) == 3.0
-    assert palette.limit(np.array([np.nan])) == palette.limit(np.zeros(3)) == palette.limit(np.empty(0)) == 1.0
+    assert theme.limit(np.array([1.0, -3.0, np.nan, np.inf])) == 3.0
+    assert theme.limit(np.array([np.nan])) == theme.limit(np.zeros(3)) == theme.limit(np.empty(0)) == 1.0
 
 
 def test_an_outlier_does_not_set_the_robust_limit_and_a_large_number_does():
-    assert palette.robust_limit(np.append(np.linspace(0.1, 1, 99), 40.0)) == pytest.approx(1.0)
-    assert palette.robust_limit(np.linspace(0.1, 1, 99), np.array([1.9])) == 1.9
-    assert palette.robust_limit(np.append(np.zeros(1000), 3.0)) == 3.0  # zeros do not count
-    assert palette.robust_limit(np.append(np.full(1000, 1e-12), 3.0)) == 3.0  # nor does round-off
-    assert (
-        palette.robust_limit(np.append(np.full(1000, 1e-12), 3.0), negligible=0) == 1e-12
-    )  # of recorded values it does
-    assert palette.robust_limit(np.array([np.nan, np.inf])) == palette.robust_limit(np.empty(0)) == 1.0
+    assert theme.robust_limit(np.append(np.linspace(0.1, 1, 99), 40.0)) == pytest.approx(1.0)
+    assert theme.robust_limit(np.linspace(0.1, 1, 99), np.array([1.9])) == 1.9
+    assert theme.robust_limit(np.append(np.zeros(1000), 3.0)) == 3.0  # zeros do not count
+    assert theme.robust_limit(np.append(np.full(1000, 1e-12), 3.0)) == 3.0  # nor does round-off
+    assert theme.robust_limit(np.append(np.full(1000, 1e-12), 3.0), negligible=0) == 1e-12  # of recorded values it does
+    assert theme.robust_limit(np.array([np.nan, np.inf])) == theme.robust_limit(np.empty(0)) == 1.0
 
 
 def test_cells_beyond_the_scale_have_a_corner():
@@ -85,9 +83,9 @@ def test_breaks(shape, per_cell, cells, expected):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_numbers_read_well_on_every_colour(theme):
-    for colour in palette.colours(theme):
-        ink = 0.0 if palette.ink_on(colour) == "#000000" else 1.0
+def test_numbers_read_well_on_every_colour(scheme):
+    for colour in theme.colours(scheme):
+        ink = 0.0 if theme.ink_on(colour) == "#000000" else 1.0
         light, dark = sorted((luminance(colour), ink), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5
 
@@ -109,9 +107,9 @@ def test_small_ones_show_numbers_middling_ones_signs_large_ones_a_picture():
 
 
 def test_colours_for_print_are_not_rounded_to_levels():
-    out = palette.rgb(np.array([[-1.0, 0.0, 1.0], [np.nan, np.inf, 0.51]]), 1.0)
+    out = theme.rgb(np.array([[-1.0, 0.0, 1.0], [np.nan, np.inf, 0.51]]), 1.0)
     assert [tuple(c) for c in out[0]] == [(59, 76, 192), (255, 255, 255), (180, 4, 38)]
-    assert len({tuple(c) for c in palette.rgb(np.linspace(0.1, 1, 100), 1.0)}) > 90
+    assert len({tuple(c) for c in theme.rgb(np.linspace(0.1, 1, 100), 1.0)}) > 90
     assert tuple(out[1, 1]) == tuple(out[0, 2]) != tuple(out[1, 0])
 
 
@@ -158,7 +156,7 @@ def test_short_numbers(value, expected):
 
 def test_png_is_what_was_put_in():
     index = np.array([[0, 1], [2, 3], [4, 5]])
-    colours = palette.colours("light")
+    colours = theme.colours("light")
     image = Image.open(io.BytesIO(png(index, colours))).convert("RGB")
     assert image.size == (2, 3)
     assert ["#{:02x}{:02x}{:02x}".format(*image.getpixel((c, r))) for r, c in np.ndindex(3, 2)] == list(colours[:6])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nbautograd.views import dot, palette, svg, theme
+from nbautograd.views import dot, svg, theme
 from nbautograd.views.theme import TONES, contrast
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,4 +98,4 @@ def test_pictures_and_dot_take_the_same_colours():
         assert set(re.findall(r"#[0-9a-f]{6}", part)) <= colours
     looks = {value for look in dot.LOOKS.values() for value in look.values() if value.startswith("#")}
     assert looks <= known[0]
-    assert palette.colours("dark")[palette.PAPER_INDEX] == theme.PAPER.dark
+    assert theme.colours("dark")[theme.PAPER_INDEX] == theme.PAPER.dark

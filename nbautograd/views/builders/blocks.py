@@ -12,7 +12,7 @@ import numpy as np
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
-from nbautograd.views import palette
+from nbautograd.views import theme
 from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import answer_document, evidence_document, findings_document
@@ -302,7 +302,7 @@ def _unequal(block: JacobianBlock, analytical: Array, numerical: Array) -> Array
         wrong = wrong_cells(block, (0, 0), (1, 1), block.shape)
         return np.zeros(block.shape, bool) if wrong is None else wrong
     with np.errstate(invalid="ignore"):
-        scale = max(palette.limit(np.abs(analytical), np.abs(numerical)), 1e-300)
+        scale = max(theme.limit(np.abs(analytical), np.abs(numerical)), 1e-300)
         close = np.abs(analytical - numerical) <= 1e-3 * np.abs(numerical) + 1e-5 * scale
     return np.asarray(~(close | (analytical == numerical)))
 

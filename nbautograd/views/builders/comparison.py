@@ -12,7 +12,7 @@ from nbautograd.core import formats
 from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, BACKWARD_ROUNDINGS_OF_HALF, HALF
 from nbautograd.core.values import Value
 from nbautograd.inspection.comparison import ComparedCase, ComparedQuantity, Comparison
-from nbautograd.views import palette
+from nbautograd.views import theme
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import finding_document
 from nbautograd.views.document import (
@@ -136,7 +136,7 @@ def difference_scale(pair: tuple[Value, Value]) -> tuple[float, float] | tuple[(
     spacings = [torch.finfo(dtype).eps for t in tensors if (dtype := getattr(torch, t.dtype, None)) in FLOATING]
     if not known or not spacings:
         return ()
-    most, spacing = palette.robust_limit(*known, negligible=0), max(spacings)
+    most, spacing = theme.robust_limit(*known, negligible=0), max(spacings)
     return most, (BACKWARD_ROUNDINGS if spacing < HALF else BACKWARD_ROUNDINGS_OF_HALF) * spacing * most
 
 
@@ -145,7 +145,7 @@ def _own_scale(difference: Value | None, floor: float = 0.0) -> tuple[float, flo
     if difference is None or difference.tensor is None or difference.tensor.thumbnail is None:
         return None
     sizes = np.abs(np.asarray(difference.tensor.thumbnail))
-    return None if np.all(sizes <= floor) else (palette.robust_limit(sizes, negligible=0), floor)
+    return None if np.all(sizes <= floor) else (theme.robust_limit(sizes, negligible=0), floor)
 
 
 def _apart(one: ComparedQuantity) -> str:

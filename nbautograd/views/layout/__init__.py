@@ -148,7 +148,7 @@ def layout(
         The same layout for the same graph, always.
     """
     from nbautograd.views.layout.build import build
-    from nbautograd.views.layout.columns import WIDE
+    from nbautograd.views.layout.layers import WIDE
 
     return build(graph, boxes, lens, opened, WIDE if wide is None else wide)
 

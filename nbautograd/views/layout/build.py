@@ -12,8 +12,7 @@ from nbautograd.core.graphs.folding import fold_to, open_boxes
 from nbautograd.core.graphs.graph import AutogradGraph, Node, Origin
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.clusters import Clusters, box_key
-from nbautograd.views.layout.columns import WIDE
-from nbautograd.views.layout.layers import layered
+from nbautograd.views.layout.layers import WIDE, layered
 from nbautograd.views.layout.paths import Frame, box_of, chip_boxes, link_paths
 from nbautograd.views.layout.sugiyama import order, place
 from nbautograd.views.layout.text import printable, shape_text, text_width

@@ -16,9 +16,8 @@ from nbautograd.views.layout.clusters import (
     arrow_length,
     stack_height,
 )
-from nbautograd.views.layout.columns import GUTTER, LANES, columns
 from nbautograd.views.layout.contents import Content
-from nbautograd.views.layout.layers import Stack
+from nbautograd.views.layout.layers import GUTTER, LANES, Stack, columns
 from nbautograd.views.layout.text import text_width
 
 RANK_GAP, WIDEST_GAP = 34, 76  # free height between ranks; more where edges run far to the side

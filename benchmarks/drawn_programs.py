@@ -1,4 +1,4 @@
-"""Programs of a few lines that call the packages of ``benchmarks/packages.txt`` as their users do."""
+"""Programs of a few lines that call the packages of ``packages.txt`` as their users do."""
 
 from __future__ import annotations
 
