@@ -82,7 +82,7 @@ def test_breaks(shape, per_cell, cells, expected):
     assert breaks(shape, per_cell, cells) == expected
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_numbers_read_well_on_every_colour(scheme):
     for colour in theme.colours(scheme):
         ink = 0.0 if theme.ink_on(colour) == "#000000" else 1.0
