@@ -145,9 +145,9 @@ def found_in(report: Any, code: str) -> Finding | None:
 
 def finding_page(code: str, about: Mapping[str, Any]) -> None:
     """Check the example and write the page of its code; without one its sentences alone."""
-    parts = [finding.heading(code), about["why"]]
+    parts = [finding.heading(code), finding.why(code)]
     if not {"example", "backward", "program"} & set(about):
-        parts += ["## What you see", "Words in braces stand for names and numbers of yours."]
+        parts += ["## What you see", "`…` stands for names and numbers of yours."]
         write(f"findings/{code}.md", "\n\n".join((*parts, *(f"- {said}" for said in finding.sentences(code)), ALSO)))
         return
     source, report, found, right = ran(code, about)
@@ -203,7 +203,7 @@ def findings() -> None:
     if untrue:
         raise Untrue("\n".join(untrue))
     pages = sorted(finding.table())
-    rows = [f"| [`{code}`]({code}.md) | {finding.table()[code]['why']} |" for code in pages]
+    rows = [f"| [`{code}`]({code}.md) | {finding.why(code)} |" for code in pages]
     listed = ["# Findings", FINDINGS, "| code | |\n|---|---|\n" + "\n".join(rows), toctree(pages, hidden=True)]
     write("findings/index.md", "\n\n".join(listed))
 

@@ -24,6 +24,7 @@ FRONTEND = Path(__file__).resolve().parent
 COLOURS = re.compile(r"(?<=by frontend/generate.py \*/\n).*?(?=/\* end of colours \*/)", re.DOTALL)
 SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", bytes: "DataView", type(None): "null"}
 STORED = (document.Series, document.PageOnly)  # a live view gets what is in them
+SHARED = ("views.line", "widgets.more", "widgets.apply_and_run")  # words of the reports that the extension says too
 # what to_json makes of these is not what their fields say
 DRAWN = """
 /** A small heat map; `exact` where each of its cells is one element, drawn on a scale of its own without `most`. */
@@ -70,10 +71,8 @@ def generated() -> dict[str, str]:
 
 def catalogue() -> str:
     """Return the words of the JupyterLab extension in every language."""
-    tables = {
-        lang: {key.removeprefix("lab."): words for key, words in messages.catalogue(lang).items() if key[:4] == "lab."}
-        for lang in messages.LANGUAGES
-    }
+    ids = {key: key.partition(".")[2] for key in messages.catalogue("en") if key[:4] == "lab." or key in SHARED}
+    tables = {lang: {ids[key]: messages.catalogue(lang)[key] for key in ids} for lang in messages.LANGUAGES}
     head = "// Written by frontend/generate.py from nbautograd/messages/: the words of the JupyterLab extension."
     # prettier leaves it as it is: keys that need quotes, and long lines, are as JSON has them
     words = json.dumps(tables, ensure_ascii=False, indent=2)

@@ -5,7 +5,6 @@ export const WORDS = {
   "en": {
     "always": "Always, in this session",
     "apply": "Apply",
-    "apply_and_run": "Apply and run",
     "refused_changed": "The code has changed since it was checked. Run the cell again.",
     "command.apply": "Autograd: apply the change of this line",
     "command.apply_and_run": "Autograd: apply the change of this line and run",
@@ -20,19 +19,19 @@ export const WORDS = {
     "finding": "The cells run once more, in a copy of the process",
     "ghost": "change that was tried",
     "refused_gone": "The checked code is not in a cell of this notebook.",
-    "line": "line {line}",
     "lines": "your lines of this error",
-    "more": "More",
     "no_kernel": "No kernel is connected.",
     "open": "Show",
     "stop": "Stop",
     "traceback": "traceback, with {count} torch frames",
-    "refused_untrusted": "This notebook is not trusted, so the change cannot be applied. Run the cell to trust its output."
+    "refused_untrusted": "This notebook is not trusted, so the change cannot be applied. Run the cell to trust its output.",
+    "line": "line {line}",
+    "apply_and_run": "Apply and run",
+    "more": "More"
   },
   "zh": {
     "always": "本次会话里总是如此",
     "apply": "应用",
-    "apply_and_run": "应用并运行",
     "refused_changed": "代码在检查之后改过。请重新运行这个单元格。",
     "command.apply": "Autograd：应用这一行的修改",
     "command.apply_and_run": "Autograd：应用这一行的修改并运行",
@@ -47,13 +46,14 @@ export const WORDS = {
     "finding": "正在进程的副本里重新运行这些单元格",
     "ghost": "试过的修改",
     "refused_gone": "检查过的代码不在这个 notebook 的单元格里。",
-    "line": "第 {line} 行",
     "lines": "你的代码里与这个错误有关的行",
-    "more": "更多",
     "no_kernel": "没有连接到内核。",
     "open": "查看",
     "stop": "停止",
     "traceback": "回溯信息，其中有 {count} 个 torch 栈帧",
-    "refused_untrusted": "这个 notebook 未受信任，不能应用修改。重新运行单元格即可信任它的输出。"
+    "refused_untrusted": "这个 notebook 未受信任，不能应用修改。重新运行单元格即可信任它的输出。",
+    "line": "第 {line} 行",
+    "apply_and_run": "应用并运行",
+    "more": "更多"
   }
 };

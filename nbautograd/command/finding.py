@@ -31,6 +31,7 @@ _SETUP = """    @staticmethod
 _IN_DOUBLE = "x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)"
 _IN_HALF = "x = torch.randn(8, 256, dtype=torch.bfloat16, requires_grad=True)"
 _EXP = "y = x.exp()\nctx.save_for_backward(y)\nreturn y"
+_OPEN = re.compile(r"({\w+[^}]*})+[.。]?")  # what a sentence leaves open
 _MADE_OF = ("backward", "program")  # either of them makes an entry a program
 
 # a code -> the one whose first sentence says it too
@@ -55,7 +56,7 @@ def page(code: str) -> str:
         # `sign`
     """
     about = table()[code]
-    parts = [heading(code), about["why"], *(f"- {said}" for said in sentences(code))]
+    parts = [heading(code), why(code), *(f"- {said}" for said in sentences(code))]
     if source := program(about):
         parts.append(f"```python\n{source}```")
     return "\n\n".join((*parts, page_of(code)))
@@ -66,13 +67,18 @@ def heading(code: str) -> str:
     return f"# `{code}`\n\n{text(f'command.finding.{kind(code)}')}"
 
 
+def why(code: str) -> str:
+    """Return why a code is a finding, in the chosen language."""
+    return str(table()[code]["why"][messages.LANGUAGES.index(messages.language())])
+
+
 def kind(code: str) -> str:
     """Return ``"bug"``, ``"lint"`` or ``"note"``."""
     return str(table()[code].get("kind", "bug"))
 
 
 def sentences(code: str) -> list[str]:
-    """Return what reports say of a code, with what the sentences leave open in braces."""
+    """Return what reports say of a code, with ``…`` for names and numbers of the user's."""
     catalogue = messages.catalogue(messages.language())
     own = code.removeprefix("compare_")
     rooms = ("compare",) if own != code else ("causes", "checking", "recording")
@@ -80,7 +86,7 @@ def sentences(code: str) -> list[str]:
     ids = (i.removesuffix(".what") for i in catalogue if i.endswith(".what"))
     fitting = [i for i in ids if i.partition(".")[0] in rooms and re.fullmatch(rf"{name}(_\w+)?", i.partition(".")[2])]
     advice = {i: catalogue.get(f"{rooms[0]}.{own}.advice", catalogue.get(f"{i}.advice", "")) for i in fitting}
-    return [f"{catalogue[f'{i}.what']} {advice[i]}".rstrip() for i in sorted(fitting)]
+    return [_OPEN.sub("…", messages.paragraph((catalogue[f"{i}.what"], advice[i]))) for i in sorted(fitting)]
 
 
 def program(about: Mapping[str, Any], backward: str = "") -> str:

@@ -10,7 +10,7 @@ import torch
 
 import nbautograd
 from nbautograd.command import main
-from nbautograd.command.finding import kind, program, sentences, table
+from nbautograd.command.finding import kind, program, sentences, table, why
 from nbautograd.core.contract.rules import SEVERITY
 from nbautograd.version import page_of
 
@@ -31,7 +31,8 @@ def test_the_table_has_every_code_of_the_sources_and_its_kind() -> None:
 
 
 def test_every_entry_says_why_and_shows_a_program_or_a_sentence() -> None:
-    assert [code for code, about in table().items() if not about["why"].endswith(".")] == []
+    ends = {(en[-1], zh[-1], en.isascii()) for en, zh in (about["why"] for about in table().values())}
+    assert ends == {(".", "。", True)}
     bare = [code for code, about in table().items() if "example" not in about and not program(about)]
     assert [code for code in bare if not sentences(code)] == []
     for about in table().values():
@@ -48,7 +49,8 @@ def test_explain_prints_what_a_term_means(words: list[str], means: str, capsys: 
 def test_explain_prints_the_page_of_a_code(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", code]) == 0
     said = capsys.readouterr().out
-    assert table()[code]["why"] in said
+    assert why(code) in said
+    assert "{" not in said.partition("```")[0]
     assert page_of(code) in said
 
 

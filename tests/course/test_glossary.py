@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nbautograd.messages import GLOSSARY, catalogue, meaning, speaking
 
+FINDINGS = GLOSSARY.with_name("findings.toml")
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
@@ -19,7 +20,7 @@ def terms() -> dict[str, str]:
 def texts() -> dict[str, str]:
     """All Chinese of the course and of the package."""
     course = {file.name: file.read_text(encoding="utf-8") for file in sorted((NOTEBOOKS / "source").glob("*.py"))}
-    return {**course, **catalogue("zh")}
+    return {**course, **catalogue("zh"), "findings": FINDINGS.read_text(encoding="utf-8")}
 
 
 def misused(text: str, turned_down: dict[str, str]) -> list[str]:

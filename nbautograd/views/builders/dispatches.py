@@ -21,7 +21,7 @@ ROOM = 48  # characters of a result
 DASH = "–"
 
 
-COLUMNS = ("call", "asked", "answer", "result")
+COLUMNS = ("call", "asked", "answer", "says")
 
 
 @build.register
@@ -31,7 +31,7 @@ def log_document(log: DispatchLog) -> Document:
     if not log.dispatches:
         return (head, *sentences(notes(log)))
     columns = [c for c in COLUMNS if c != "asked" or len({receiver(d) for d in log}) > 1]  # else the headline says it
-    header = tuple(messages.text(f"tracing.column.{c}") for c in columns)
+    header = tuple(messages.text(f"views.column.{c}") for c in columns)
     shown = (dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows(log))
     table = Table(
         header, tuple(tuple(row[c] for c in columns) for row in shown), messages.text("tracing.caption"), cut=False

@@ -34,7 +34,7 @@ from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.quiet import FilledMemory
 from nbautograd.core.checking.relations import Answer, Variant, relation
 from nbautograd.core.contract import call_rules, rules
-from nbautograd.core.findings import Finding, Kind
+from nbautograd.core.findings import Finding, Kind, Phrase
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, PLAINLY
 from nbautograd.core.stumbles import users_errors
@@ -168,13 +168,14 @@ def never_written(problem: Problem) -> Iterator[Finding]:
     outputs, gradients = _unwritten(problem, None)
     if not (outputs or gradients) or not any(_unwritten(problem, _near(problem))):
         return
+    advice = Phrase("causes.never_written")
     for k, entry in outputs.items():
-        params = {"name": problem.output_names[k], "entry": formats.index(entry)}
+        params = {"name": problem.output_names[k], "entry": formats.index(entry), "advice": advice}
         yield unsteady_forward(problem, "causes.output_never_written", **params)
     for k, entry in gradients.items() if not outputs else ():
         position = problem.differentiable[k]
         written = phrases.returned(problem, position)
-        params = {"name": problem.input_names[position], "entry": formats.index(entry)}
+        params = {"name": problem.input_names[position], "entry": formats.index(entry), "advice": advice}
         line = None if written is None else written.line
         yield _unsteady_backward(problem, line, "causes.gradient_never_written", **params)
 
