@@ -38,18 +38,18 @@ _libraries = (torch.library.Library(f"real_faults_{k}", "DEF") for k in itertool
 
 INTRODUCTION = """# Twenty real faults of 2024 to 2026
 
-Kernels that people run had these faults, or torch.compile had them with their kernels. Each is rebuilt in 20 to 45
-lines in `tests/real_faults/`, from what its thread says, in code of this project, on the CPU in float32. A miniature
-has the mechanism that the thread names, and nothing else of the kernel. Where a thread tells no mechanism in full, the
-list below says what was taken for it. The mended twin of each is right to nbautograd.
+Kernels that people run had these faults, or got them from torch.compile. `tests/real_faults/` rebuilds each in 20 to 45
+lines of our own, from what its thread says, on the CPU in float32. A miniature has the mechanism that the thread names,
+and nothing else of the kernel. If a thread does not tell the mechanism in full, the list below says what was assumed.
+nbautograd judges the mended version of each to be right.
 
-A fault is found by a judge that refuses it and accepts its mended twin. All get the same inputs: contiguous, and of
-the sizes that hide the fault, as in a project's own test. *sweep* is `nbautograd.compare` with nothing else given,
-*cases* the same with the named cases of the file, which the author of a kernel has to write. `assert_close` compares
-outputs and gradients with the reference's at `rtol = atol`; gradcheck runs in float64; opcheck has the kernel as a
-custom operation, and does not claim to check that gradients are right. The name of a finding stands where nbautograd
-found it; "no" is a fault that was missed. Two faults of torch.compile do not show with this torch; the list says with
-which they did. Races, hardware and compilers are not among these: nothing here ran on a GPU.
+A fault is found by a judge that refuses it and accepts its mended twin. All get the same inputs: contiguous, and of the
+sizes that hide the fault, as in a project's own test. *sweep* is `nbautograd.compare` with nothing else given. *cases*
+is the same with the named cases of the file, which a kernel's author has to write. `assert_close` compares outputs and
+gradients with the reference's at `rtol = atol`; gradcheck runs in float64. opcheck has the kernel as a custom
+operation; it does not claim to check gradients. The name of a finding stands where nbautograd found it; "no" is a fault
+that was missed. Two faults of torch.compile do not show with this torch; the list says with which they did. Races,
+hardware and compilers are not among these: nothing here ran on a GPU.
 
 This table is written by `PYTHONPATH=.:tests/support:tests/real_faults python tests/support/fault_judges.py`;
 torch {torch}.
