@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 01 · Your first Function; the tape
 #
-# PyTorch knows the derivatives of its own operations and of what is composed of them. For the rest you write a `torch.autograd.Function`: a `forward` that computes, and a `backward` that says how a gradient gets home.
+# PyTorch knows the derivatives of its own operations and of what is composed of them. For the rest you write a `torch.autograd.Function`. Its `forward` computes, its `backward` says how a gradient gets home.
 #
 # **After it you can**
 #
@@ -30,9 +30,9 @@
 #
 # **You need** Python, tensors, partial derivatives and the chain rule. **Time**: about 85 minutes, with a pause after section 6. Run the cells from top to bottom with **Shift+Enter**. Wherever it says **Predict**, decide first; a wrong guess teaches more than a right one.
 #
-# In an exercise, replace `...  # your code here` and run the cell. It says below what is right and what is not yet; add `--hints where` to its first line to be told more. `%exercises NAME` on top of a later cell stops that cell while the answer is missing. `!nbautograd explain leaf tensor` says what a term means.
+# In an exercise, replace `...  # your code here` and run the cell. It says below what is right and what is not yet. Add `--hints where` to its first line to be told more. `%exercises NAME` on top of a later cell stops that cell while the answer is missing. `!nbautograd explain leaf tensor` says what a term means.
 
-# %% [markdown] lang="zh" pair="intro" of="2456340c"
+# %% [markdown] lang="zh" pair="intro" of="b13a8e96"
 # # 01 · 第一个 Function；计算的磁带
 #
 # PyTorch 知道自家每种运算的导数，由它们组合成的也知道。其余的就要由你写一个 `torch.autograd.Function`：`forward` 负责计算，`backward` 说明梯度怎样回家。
@@ -60,7 +60,7 @@ import nbautograd
 # %% [markdown] lang="en" pair="tape"
 # ## 1. The tape
 #
-# While you compute, PyTorch writes down what happened: one **node** per operation, and one for each tensor of yours that requires grad. From each operation arrows lead back to the nodes that its inputs came from. This is the graph, or the tape, since it is played backwards later.
+# While you compute, PyTorch writes down one **node** per operation, and one for each tensor of yours that requires grad. From each operation arrows lead back to the nodes that its inputs came from. This is the graph, or the tape, since it is played backwards later.
 #
 # Take $f(x_1, x_2) = x_1 x_2 + \sin x_1$, in small steps:
 #
@@ -74,7 +74,7 @@ import nbautograd
 #
 # **Predict.** How many nodes will the graph have, and which one do two arrows point at?
 
-# %% [markdown] lang="zh" pair="tape" of="9e5cb27b"
+# %% [markdown] lang="zh" pair="tape" of="a7fa8215"
 # ## 1. 一盘磁带
 #
 # 你一边计算，PyTorch 一边记录：每次运算记一个**节点**，你的每个需要梯度的张量也有一个；从每次运算出发，有箭头指回它的输入所来自的节点。这就是计算图；因为之后要倒着播放，也有人叫它“磁带”（tape）。
@@ -108,7 +108,7 @@ w5 = w3 + w4
 #
 # $$\bar w_i = \frac{\partial f}{\partial w_i} .$$
 #
-# At the end it is $\bar w_5 = \partial f / \partial f = 1$: the seed. From there one rule leads all the way back. A node's bar is the bar of the node after it, times the local derivative; **where several paths arrive, their contributions are added**.
+# At the end it is $\bar w_5 = \partial f / \partial f = 1$: the seed. From there one rule leads all the way back. A node's bar is the bar of the node after it, times the local derivative. **Where several paths arrive, their contributions are added**.
 #
 # For a product $w_3 = w_1 w_2$, the local derivative with respect to $w_1$ is $w_2$, and the other way round.
 #
@@ -116,7 +116,7 @@ w5 = w3 + w4
 #
 # Write `bars(w1, w2)`: five numbers $\bar w_1 … \bar w_5$, by hand, without autograd. **Predict**: which term is easiest to forget?
 
-# %% [markdown] lang="zh" pair="reverse" of="0a047e42"
+# %% [markdown] lang="zh" pair="reverse" of="d5d25276"
 # 一共五个：一个加法、一个乘法、一个正弦，还有两个**叶子张量**，也就是你自己的张量所在之处。乘法和正弦都指向 `w1`。
 #
 # ## 2. 倒着播放
@@ -150,13 +150,13 @@ def bars(w1, w2):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="see-bars"
-# One of the two in $\bar w_1$: two paths arrive there, and the blog post that this graph comes from has one of them only.
+# One of the two in $\bar w_1$: two paths arrive there. The blog post that this graph comes from has only one.
 #
-# The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow how large the gradient is that travelled along it. Your own tensors are left as they were.
+# The graph can show the bars. `nbautograd.backward` sends a gradient back through it, as `w5.backward()` would, and writes on each arrow the size of its gradient. Your own tensors are left as they were.
 #
 # **Predict** the numbers on the two arrows into `w1`, for $w_1 = 0.5$ and $w_2 = 4.2$.
 
-# %% [markdown] lang="zh" pair="see-bars" of="d93373d2"
+# %% [markdown] lang="zh" pair="see-bars" of="1fdbadb2"
 # 是 $\bar w_1$ 的两项之一：有两条路汇到那里，而这张图所出自的那篇博客只写了一条。
 #
 # 计算图可以把这些数显示出来。`nbautograd.backward` 会像 `w5.backward()` 那样把梯度传回去，并在每个箭头上写出经过它的梯度有多大；你自己的张量不会被改动。
@@ -174,7 +174,7 @@ nbautograd.backward(w5)
 # A Function is a pair of static methods.
 #
 # - `forward(ctx, *args)` gets the arguments and returns the result. Inside it nothing is recorded.
-# - `backward(ctx, grad_output)` gets the bar of the result, its gradient, and returns this call's contribution to the bar of each argument; the engine adds. **One value per argument of `forward`, in the same order**.
+# - `backward(ctx, grad_output)` gets the bar of the result, its gradient. It returns this call's contribution to the bar of each argument; the engine adds. **One value per argument of `forward`, in the same order**.
 # - `ctx` belongs to one call. What `forward` leaves there, `backward` finds: `ctx.save_for_backward(...)` and `ctx.saved_tensors`.
 #
 # You call neither. You call `Dummy.apply(x)`, and later `loss.backward()`.
@@ -183,7 +183,7 @@ nbautograd.backward(w5)
 #
 # **Predict.** How many nodes of yours will the graph have, and where does the product stand?
 
-# %% [markdown] lang="zh" pair="own-node" of="c8be7da6"
+# %% [markdown] lang="zh" pair="own-node" of="4c801c91"
 # 从乘积来的是 4.2，从正弦来的是 $\cos 0.5 \approx 0.88$；两者之和就是 `w1` 的梯度。
 #
 # ## 3. 你自己的节点
@@ -256,7 +256,7 @@ loss.backward()
 # %autograd_calls Dummy
 
 # %% [markdown] lang="en" pair="multiply"
-# Node, `forward`, node, `forward`; then `backward` of the second call and `backward` of the first. A node can send its bar on only when all of it has arrived, so `backward` runs in reverse order. And the node comes before `forward`, because **`ctx` is the node**: the object that `forward` gets as `ctx` is the one that stands in the graph.
+# Node, `forward`, node, `forward`; then `backward` of the second call and `backward` of the first. A node can send its bar on only when all of it has arrived, so `backward` runs in reverse order. And the node comes before `forward`, because **`ctx` is the node**. The object that `forward` gets as `ctx` is in the graph.
 #
 # ## 4. A product of your own
 #
@@ -270,7 +270,7 @@ loss.backward()
 #
 # From here on you write the derivative yourself: no method asks autograd for it.
 
-# %% [markdown] lang="zh" pair="multiply" of="2e6c8633"
+# %% [markdown] lang="zh" pair="multiply" of="f6e030bb"
 # 节点、`forward`，节点、`forward`；然后是第二次调用的 `backward`，最后是第一次的。一个节点要等 $\bar w$ 到齐了才往回传，所以 `backward` 的先后正好相反。节点之所以先于 `forward` 出现，是因为 **`ctx` 就是节点**：`forward` 收到的那个 `ctx`，正是站在计算图里的那个对象。
 #
 # ## 4. 自己写一个乘积
@@ -372,9 +372,9 @@ for name, (own, native) in pairs.items():
         print(name, f"{who:8}", "arrows to", [type(node).__name__ for node, _ in y.grad_fn.next_functions])
 
 # %% [markdown] lang="en" pair="same-see"
-# In A both graphs have the same shape; in B and C they differ. In B it is the native side that is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
+# In A both graphs have the same shape; in B and C they differ. In B the native side is odd: one arrow leaves a power, although a square has two equal factors. What happens inside your `forward`, as in C, leaves no nodes at all.
 
-# %% [markdown] lang="zh" pair="same-see" of="142c1916"
+# %% [markdown] lang="zh" pair="same-see" of="b431ae7d"
 # A 组样子一样，B、C 两组不一样。B 组里出人意料的是原生的写法：平方虽有两个相同的因子，从乘方节点出发的箭头却只有一个。至于 C 组，你的 `forward` 里面发生的事不会留下任何节点。
 
 # %% [markdown] lang="en" pair="exp"
@@ -382,13 +382,13 @@ for name, (own, native) in pairs.items():
 #
 # For $y = e^x$ the derivative is $e^x$ again, which is $y$. So there is no need to keep $x$ and compute the exponential a second time: keep the output. An output may go through `save_for_backward` just as an input may.
 #
-# Never put it on `ctx` yourself (`ctx.y = y`). The output knows its node, the node is `ctx`, and `ctx` would know the output: a circle that holds on to memory. `save_for_backward` knows how to avoid that.
+# Never put it on `ctx` yourself (`ctx.y = y`). The output knows its node, the node is `ctx`, and `ctx` would know the output. Such a circle keeps its memory. `save_for_backward` knows how to avoid that.
 #
 # ### Exercise `exp`
 #
 # Write `Exp`. Its `backward` multiplies; it does not call `exp`. The checks look at what is saved.
 
-# %% [markdown] lang="zh" pair="exp" of="f09d5236"
+# %% [markdown] lang="zh" pair="exp" of="1009e2cd"
 # ## 6. 保存输出
 #
 # $y = e^x$ 的导数还是 $e^x$，也就是 $y$ 本身。所以不必保存 $x$、再算一遍指数，保存输出就行。`save_for_backward` 既能保存输入，也能保存输出。
@@ -420,7 +420,7 @@ class Exp(Function):
 # %% [markdown] lang="en" pair="engine"
 # ## 7. The engine in twenty lines
 #
-# What you did by hand in section 2, a program can do for any graph. A value remembers which values it was computed from, each with the local derivative towards it: that is the whole tape, and the operations below write it while they compute. What is missing is `backward`, which plays it.
+# What you did by hand in section 2, a program can do for any graph. A value remembers which values it was computed from, each with the local derivative. That is the whole tape; the operations below write it while they compute. What is missing is `backward`, which plays it.
 #
 # Two things make it right:
 #
@@ -431,9 +431,9 @@ class Exp(Function):
 #
 # ### Exercise `engine`
 #
-# Write `backward`. Afterwards `v.grad` holds the bar of every value `v` that the result was computed from, and of the result itself; each `grad` was 0.0 before. The checks also square a number 14 times in a row: 14 nodes, and 16384 paths from end to start. Go through nodes, not through paths; recursion will do.
+# Write `backward`. Afterwards `v.grad` holds the bar of every value `v` that the result came from, and of the result itself. Each `grad` was 0.0 before. The checks also square a number 14 times in a row: 14 nodes, and 16384 paths from end to start. Go through nodes, not through paths; recursion will do.
 
-# %% [markdown] lang="zh" pair="engine" of="28594f58"
+# %% [markdown] lang="zh" pair="engine" of="4308d128"
 # ## 7. 二十行写出一个引擎
 #
 # 第 2 节里你亲手做的事，程序可以对任何计算图去做。每个值都记住自己是由哪些值算出来的，并附上对它们的局部导数：整盘磁带就是这些，下面的运算一边计算一边就写好了。还缺一个 `backward`，负责把它倒着播放。
@@ -489,13 +489,13 @@ class Value:
 # %% [markdown] lang="en" pair="engine-learns"
 # No: level by level, $u$ in $u + \sin u$ would be sent on before the contribution of $\sin u$ has arrived.
 #
-# That is an engine. PyTorch's is written in C++, keeps tensors in place of numbers and has a thread for each GPU; the two rules are the same.
+# That is an engine. PyTorch's is written in C++, has tensors instead of numbers and a thread for each GPU. The two rules are the same.
 #
-# It is enough to learn with. Below, a network of six sines, 18 weights, is fitted to 24 points of a curve, by your `backward` alone. Beside it the same network, as if one symbol were changed: a weight keeps what arrived **last**, as with `=` instead of `+=` in `backward`. Every weight is used at all 24 points, so 24 contributions arrive in it, and 23 are lost.
+# It is enough to learn with. Below, a network of six sines, 18 weights, is fitted to 24 points of a curve, by your `backward` alone. Next to it is the same network with one symbol changed. A weight keeps what arrived **last**, as with `=` instead of `+=` in `backward`. Every weight is used at all 24 points, so 24 contributions arrive in it, and 23 are lost.
 #
 # **Predict.** Will the second one learn nothing, learn slowly, or learn something else?
 
-# %% [markdown] lang="zh" pair="engine-learns" of="a32a645c"
+# %% [markdown] lang="zh" pair="engine-learns" of="e7433374"
 # 不行：一层一层地走，$u + \sin u$ 里的 $u$ 还没等到 $\sin u$ 的那一份就往回传了。
 #
 # 这就是一个引擎。PyTorch 的引擎用 C++ 写成，存的是张量而不是数，并为每个 GPU 开一个线程；但那两条规则是一样的。

@@ -84,7 +84,7 @@ def product(a, b):
 # %jacobian product(a, b)
 
 # %% [markdown] lang="en" pair="too-large"
-# 6 × 4 = 24 entries for $A$ (the block for $B$ is a click away), and half of them are always 0, because row $i$ of $Y$ depends on row $i$ of $A$ alone. (Two more are 0 here because $b_{00}$ happens to be 0.)
+# 6 × 4 = 24 entries for $A$ (the block for $B$ is a click away). Half of them are always 0, because row $i$ of $Y$ depends only on row $i$ of $A$. (Two more are 0 here because $b_{00}$ happens to be 0.)
 #
 # Now a real layer: 512 features in, 512 out, a batch of 64. Its Jacobian with respect to the input has 32768 × 32768 entries: 8.6 GB in float64, for one layer. So nobody builds it.
 #
@@ -98,7 +98,7 @@ def product(a, b):
 #
 # **Predict.** Below, `g` says that the loss grows with $y_{00}$, twice as fast with $y_{02}$, and against $y_{11}$. The last line computes the same twice: with the whole Jacobian, and the way PyTorch does it. What shape do both have?
 
-# %% [markdown] lang="zh" pair="too-large" of="594699d5"
+# %% [markdown] lang="zh" pair="too-large" of="43cc7238"
 # 对 $A$ 来说，一共 6 × 4 = 24 项（点一下可以切换到 $B$ 的那一块），其中一半恒为 0：$Y$ 的第 $i$ 行只依赖 $A$ 的第 $i$ 行。（这里另有两项为 0，只是因为 $b_{00}$ 恰好是 0。）
 #
 # 再看一个真实的层：输入 512 维，输出 512 维，批大小 64。它对输入的雅可比矩阵有 32768 × 32768 项，用 float64 存要 8.6 GB，而这只是一层。所以没有人会真把它造出来。
@@ -234,11 +234,11 @@ class LinearFunction(Function):
 # %% [markdown] lang="en" pair="prints"
 # Two: one for each argument of the call. So look at `needs_input_grad[2]` only where there is a bias.
 #
-# A notebook on extending PyTorch, one of those that this course grew from, begins with this layer and prints what comes in and what goes out. Here it is with its prints and its `sum(0).squeeze(0)`, to which section 7 comes back.
+# One of the notebooks that this course grew from begins with this layer. It prints what comes in and what goes out. Here it is with its prints and its `sum(0).squeeze(0)`, to which section 7 comes back.
 #
 # **Predict** the three gradients that backward prints under the one that came in, for $A = \begin{pmatrix}0&1\\2&3\end{pmatrix}$, $B = \begin{pmatrix}0&1&2\\3&4&5\end{pmatrix}$, and the sum as loss. The third is short.
 
-# %% [markdown] lang="zh" pair="prints" of="de0a3142"
+# %% [markdown] lang="zh" pair="prints" of="dceeb513"
 # 长度是 2：这次调用有几个参数，就有几项。所以有偏置时才去看 `needs_input_grad[2]`。
 #
 # 本课程参考的一份笔记讲的是扩展 PyTorch，开头就是这个层，把传进来的和传出去的都打印出来。下面连同 print 一起照写，`sum(0).squeeze(0)` 也照原样，第 7 节还会说到它。
@@ -305,7 +305,7 @@ class LostTranspose(Function):
         return grad_output.mm(weight.t()), input.mm(grad_output)
 
 # %% [markdown] lang="en" pair="batched"
-# It ran, and the gradient of `weight` is wrong; the report shows where and, under *Summary*, even the change that mends it. With an `a` of 3×2 PyTorch would have complained at once. **So test with sizes that are all different**: 3, 4, 5.
+# It ran, and the gradient of `weight` is wrong. The report shows where and, under *Summary*, even the change that mends it. With an `a` of 3×2 PyTorch would have complained at once. **So test with sizes that are all different**: 3, 4, 5.
 #
 # ## 6. The layer as PyTorch stores it
 #
@@ -313,9 +313,9 @@ class LostTranspose(Function):
 #
 # ### Exercise `linear_xwt`
 #
-# Write it, without bias. `input` is (… × in), `weight` is (out × in). Derive the gradient of `weight` by indices again, then ask: over which dimensions must it be summed, if `input` has four? **Predict**: which line of your 2-d solution will not survive?
+# Write it, without bias. `input` is (… × in), `weight` is (out × in). Derive the gradient of `weight` by indices again. If `input` has four dimensions, over which must it be summed? **Predict**: which line of your 2-d solution will not survive?
 
-# %% [markdown] lang="zh" pair="batched" of="200e1ff3"
+# %% [markdown] lang="zh" pair="batched" of="f20cc590"
 # 代码照常运行，`weight` 的梯度却是错的；报告指出了错在哪里；“概要”一页里，连怎么改也试好了。如果 `a` 是 3×2，PyTorch 当场就会报错。**所以，测试时让各个尺寸互不相同**：3、4、5。
 #
 # ## 6. PyTorch 自己的存法
@@ -432,9 +432,9 @@ nbautograd.gradcheck(Deaf, (x, w)).slow_motion()
 #
 # ### Exercise `fool_the_sum`
 #
-# The best way to understand a test is to fool it. Write `Fooling`: its forward is the honest product `input` times `weight`; its backward is right whenever `grad_output` is all ones, and wrong for some others. Not by ignoring `grad_output`, if you can: find a slip that somebody could really make.
+# The best way to understand a test is to fool it. Write `Fooling`: its forward is the honest product `input` times `weight`. Its backward is right whenever `grad_output` is all ones, and wrong for some others. Not by ignoring `grad_output`, if you can: find a slip that somebody could really make.
 
-# %% [markdown] lang="zh" pair="fool" of="534b6401"
+# %% [markdown] lang="zh" pair="fool" of="93eff8fd"
 # 两者完全相等，却是错的。求和送回来的全是 1，而 `Deaf` 恰恰只在这时才对。换成有正有负的随机上游梯度，立见分晓。
 #
 # ### 练习 `fool_the_sum`
@@ -461,7 +461,7 @@ class Fooling(Function):
 # %% [markdown] lang="en" pair="broadcast"
 # ## 8. Undo the broadcasting
 #
-# `a + b` works for shapes that differ, because the smaller tensor is repeated: missing dimensions in front are made up, and dimensions of size 1 are stretched. What forward repeats, `backward` must **sum**: each copy sends a gradient home, and home is one place.
+# `a + b` works for shapes that differ, because the smaller tensor is repeated. Missing dimensions in front are made up, and dimensions of size 1 are stretched. What forward repeats, `backward` must **sum**: each copy sends a gradient home, and home is one place.
 #
 # | forward | shapes | gradient of the second |
 # |---|---|---|
@@ -471,7 +471,7 @@ class Fooling(Function):
 #
 # **Predict** the third line. In the graph below you see that PyTorch's own `+` knows the shapes it has to come back to.
 
-# %% [markdown] lang="zh" pair="broadcast" of="1f4c4276"
+# %% [markdown] lang="zh" pair="broadcast" of="c40039f9"
 # ## 8. 撤销广播
 #
 # 形状不同也能算 `a + b`，是因为较小的张量被重复使用了：前面缺的维度补上，尺寸为 1 的维度拉长。前向重复过的，`backward` 就要**求和**：每一份副本都往家里寄回一份梯度，而家只有一个。
@@ -537,9 +537,9 @@ class Add(Function):
 #
 # Three spiral arms, and a network of two layers, both yours: `LinearFunction`, a $\tanh$ between. Everything that its weights will know arrives through the `backward` that you wrote.
 #
-# Beside it the same network with one product of the backward replaced. Where the second layer has to hand $g\,W^\top$ to the first, it hands on $g\,B$, with a matrix $B$ of random numbers that has nothing to do with $W$. A third one hands on zeros, so that its first layer stays as it began. **Predict.** What do their losses do?
+# Beside it the same network with one product of the backward replaced. The second layer has to hand $g\,W^\top$ to the first. It hands on $g\,B$ instead, with a random matrix $B$ that has nothing to do with $W$. A third one hands on zeros, so that its first layer stays as it began. **Predict.** What do their losses do?
 
-# %% [markdown] lang="zh" pair="layers-learn" of="aabce5f2"
+# %% [markdown] lang="zh" pair="layers-learn" of="829175af"
 # ## 9. 你的层在学习
 #
 # 三条旋臂，一个两层的网络，两层都是你写的 `LinearFunction`，中间夹一个 $\tanh$。权重将来学到的一切，都要经过你写的 `backward` 才能到达。
@@ -604,11 +604,11 @@ axes[3].legend()
 plt.show()
 
 # %% [markdown] lang="en" pair="feedback"
-# Your layers tell the arms apart. So do those with $g\,B$: this is **feedback alignment** (Lillicrap, Cownden, Tweed and Akerman, *Nature Communications* 2016), found by people who asked whether a brain could do without $W^\top$. While it learns, $W$ turns towards $B^\top$, so that $g\,B$ comes to point to the same side as $g\,W^\top$. And the first layer does learn by it: where it never moves, and is 64 random features, the loss ends about twice as high.
+# Your layers tell the arms apart. So do those with $g\,B$. This is **feedback alignment** (Lillicrap, Cownden, Tweed and Akerman, *Nature Communications* 2016). Its finders asked whether a brain could do without $W^\top$. While it learns, $W$ turns towards $B^\top$, so that $g\,B$ comes to point to the same side as $g\,W^\top$. And the first layer does learn by it. If it never moves, as 64 random features, the loss ends about twice as high.
 #
 # As a learning rule that is remarkable. As the gradient of this network it is wrong, and no curve says so. A check does:
 
-# %% [markdown] lang="zh" pair="feedback" of="6b800853"
+# %% [markdown] lang="zh" pair="feedback" of="6d654964"
 # 你的层把三条旋臂分开了。用 $g\,B$ 的也分开了：这叫**反馈对齐**（feedback alignment；Lillicrap、Cownden、Tweed 与 Akerman，*Nature Communications* 2016），提出它的人想知道，大脑没有 $W^\top$ 行不行。在学习过程中，$W$ 会渐渐转向 $B^\top$，于是 $g\,B$ 与 $g\,W^\top$ 指向同一侧（夹角小于 90°）。第一层也确实靠它学到了东西：第一层若始终不动，只有 64 个随机特征，最后的损失大约高一倍。
 #
 # 作为学习规则，这很了不起；作为这个网络的梯度，它是错的，而没有哪条曲线会告诉你。检查会：
@@ -625,14 +625,14 @@ for last in (LinearFunction, Another):
 #
 # Two things that look like mistakes but are not, because the engine corrects them:
 #
-# - a gradient of a larger shape, one that the input broadcasts to, is summed down: an unsummed bias gradient trains correctly (nbautograd mentions it as a risk, not as a mistake);
+# - a gradient of a larger shape, one that the input broadcasts to, is summed down. An unsummed bias gradient trains correctly (nbautograd mentions it as a risk, not as a mistake);
 # - further `None`s at the end of what `backward` returns are ignored.
 #
 # And one that nobody mends: a gradient of the right shape with wrong numbers. For that there are checks, and **notebook 03** takes them apart.
 #
 # **What to keep.** `backward` gets $g$ in the shape of the output and returns $g\,J$ in the shape of the input. Derive by indices, check by shapes, test with sizes that differ, one of them 1, and a random upstream gradient.
 
-# %% [markdown] lang="zh" pair="forgives" of="5f42470e"
+# %% [markdown] lang="zh" pair="forgives" of="5290a08e"
 # ## 10. autograd 会原谅什么
 #
 # 有两种疏忽其实不算错，引擎会替你补上：

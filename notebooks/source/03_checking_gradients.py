@@ -61,11 +61,11 @@ import matplotlib.pyplot as plt
 #
 # $$\Bigl|\; \frac{f_i(\dots, x_j + \varepsilon, \dots) - f_i(\dots, x_j - \varepsilon, \dots)}{2\,\varepsilon} \;-\; (J_f)_{ij} \;\Bigr| \;\le\; \alpha \qquad \text{for all } i, j$$
 #
-# That is the whole of a gradient check. It costs two forwards per *input element*, so it is a test for small inputs, and hardly ever a way to train (notebook 11).
+# That is the whole of a gradient check. It costs two forwards per *input element*. So it is a test for small inputs, and hardly ever a way to train (notebook 11).
 #
 # Here is the linear layer twice: right, and without one transpose.
 
-# %% [markdown] lang="zh" pair="difference" of="49098d83"
+# %% [markdown] lang="zh" pair="difference" of="6a98a2a0"
 # ## 1. 两个证人
 #
 # 想知道第 $i$ 个输出随第 $j$ 个输入怎样变化，有两个办法。一个是问 `backward`；另一个完全不需要导数：把第 $j$ 个输入向两边各挪一点，看输出怎么变。
@@ -135,7 +135,7 @@ weights = torch.randn(20, 30, dtype=torch.float64, requires_grad=True)
 torch.autograd.gradcheck(Linear.apply, (data, weights), eps=1e-6, atol=1e-4)
 
 # %% [markdown] lang="en" pair="own-task"
-# About a second. Two thousand calls of forward for one small layer: 600 outputs and 1000 inputs make 600,000 entries, and doubling every size makes 16 times as many. `fast_mode=True` asks for one random combination instead of every entry, and is quick; in exchange it can miss a single wrong entry.
+# About a second. Two thousand calls of forward for one small layer. 600 outputs and 1000 inputs make 600,000 entries; doubling every size makes 16 times as many. `fast_mode=True` asks for one random combination instead of every entry. It is quick, but it can miss a single wrong entry.
 #
 # ### Exercise `my_gradcheck`
 #
@@ -143,7 +143,7 @@ torch.autograd.gradcheck(Linear.apply, (data, weights), eps=1e-6, atol=1e-4)
 #
 # **Predict**, before you write: will you send a `grad_output` of ones?
 
-# %% [markdown] lang="zh" pair="own-task" of="8301dabb"
+# %% [markdown] lang="zh" pair="own-task" of="d467f8ec"
 # 一秒上下。这么小的一层，forward 就调用了两千次：600 个输出、1000 个输入，一共 60 万个元素；各个尺寸都加倍，就是 16 倍。`fast_mode=True` 不逐个元素查，只查一个随机组合，快得多；代价是单独一个元素的错误可能漏掉。
 #
 # ### 练习 `my_gradcheck`
@@ -221,7 +221,7 @@ axes.grid(alpha=0.3)
 plt.show()
 
 # %% [markdown] lang="en" pair="steps-task"
-# The picture: four valleys. From the left the blue ones fall as $1/\varepsilon$, ragged, since rounding is a matter of luck. The orange ones begin flat: up to about 10⁻⁸ the sum $x + \varepsilon$ *is* $x$ in float32, the difference is 0, and the error is the whole derivative. To the right the dashed ones (forward) rise as $\varepsilon$, the solid ones (central) as $\varepsilon^2$. The floor of a central difference is lower and lies further right; for float32 everything happens at much larger steps, and even its floor is only near 10⁻⁵.
+# The picture: four valleys. From the left the blue ones fall as $1/\varepsilon$, ragged, since rounding is a matter of luck. The orange ones begin flat. Up to about 10⁻⁸ the sum $x + \varepsilon$ *is* $x$ in float32. The difference is 0, and the error is the whole derivative. To the right the dashed ones (forward) rise as $\varepsilon$, the solid ones (central) as $\varepsilon^2$. The floor of a central difference is lower and further right. In float32 everything happens at much larger steps; even its floor is only near 10⁻⁵.
 #
 # Hence the advice to check in **float64**. `torch.autograd.gradcheck` with its usual step of 10⁻⁶ fails for nearly every float32 Function, right or wrong. `%gradcheck` tries a ladder of steps, and says *cannot tell* where even the best one is not exact enough.
 #
@@ -229,7 +229,7 @@ plt.show()
 #
 # Read off the step at the floor of each valley, within a factor of ten.
 
-# %% [markdown] lang="zh" pair="steps-task" of="f2b8861d"
+# %% [markdown] lang="zh" pair="steps-task" of="2ba01722"
 # 图上是四条山谷。左侧，蓝线按 $1/\varepsilon$ 下降，参差不齐，因为舍入误差带着运气。橙线起初是平的：步长不到约 10⁻⁸ 时，float32 里的 $x + \varepsilon$ *就是* $x$，差为 0，误差等于整个导数。右侧，虚线（前向差分）按 $\varepsilon$ 上升，实线（中心差分）按 $\varepsilon^2$ 上升。中心差分的谷底更低，也更靠右；float32 的一切都发生在大得多的步长上，连谷底也在 10⁻⁵ 上下。
 #
 # 所以才有那条忠告：检查要用 **float64**。`torch.autograd.gradcheck` 默认步长是 10⁻⁶，对 float32 的 Function，不管对错，几乎一律判为失败。`%gradcheck` 会试一整列步长，如果连最好的那个都不够准，它就说“无法判断”。
@@ -254,9 +254,9 @@ steps = {"forward64": 1e-8, "central64": 1e-5, "forward32": 3e-4, "central32": 5
 #
 # ### Exercise `hiding_input`
 #
-# Find a 2×2 float64 tensor `a`, without a zero in it, so that no gradient check that looks at `a` and `w` alone finds anything in `NoTranspose.apply(a, w)`. **Predict** first: what must be true of `a`, if $A\,G$ and $A^\top G$ are to be the same for every $G$?
+# Find a 2×2 float64 tensor `a`, without a zero in it. A gradient check that looks only at `a` and `w` must find nothing in `NoTranspose.apply(a, w)`. **Predict** first: what must be true of `a`, if $A\,G$ and $A^\top G$ are to be the same for every $G$?
 
-# %% [markdown] lang="zh" pair="hiding" of="ffd84cf3"
+# %% [markdown] lang="zh" pair="hiding" of="1ebffe7f"
 # 分别是 $\sqrt u$ 和 $\sqrt[3] u$：float64 约为 10⁻⁸ 和 6·10⁻⁶，float32 约为 3·10⁻⁴ 和 5·10⁻³。
 #
 # ## 3. 会掩盖错误的输入
@@ -336,9 +336,9 @@ x = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
 # - is `grad_output` unchanged?
 # - is the dtype kept? (The engine casts back to float64: look at the digits.)
 #
-# Answer with code. Under each of `"A"` to `"D"` goes a check: a function that gets a Function and a point `x` of positive numbers, and returns `True` for a right backward, `False` for one with that fault. Your checks will also be tried on other Functions with the same faults.
+# Answer with code. Under each of `"A"` to `"D"` goes a check. It is a function that gets a Function and a point `x` of positive numbers. It returns `True` for a right backward, `False` for one with that fault. Your checks will also be tried on other Functions with the same faults.
 
-# %% [markdown] lang="zh" pair="which-task" of="4b7f5722"
+# %% [markdown] lang="zh" pair="which-task" of="2bbdf78a"
 # 四个都是 `True`。可每一个都有毛病，迟早会害到别人。
 #
 # ### 练习 `which_check`
@@ -405,9 +405,9 @@ checks = {"A": keeps_grad_output, "B": keeps_dtype, "C": second_is_right, "D": r
 #
 # ### Exercise `slips_through`
 #
-# The same game from the other side. Write `Sly` for $y = x^3$: `torch.autograd.gradcheck` must return `True` at random points of both signs, and yet something about its backward must be wrong at these very points: being wrong elsewhere, as D is, does not count. You may use an idea from above, or a better one.
+# The same game from the other side. Write `Sly` for $y = x^3$: `torch.autograd.gradcheck` must return `True` at random points of both signs. Yet something about its backward must be wrong at these very points. Being wrong elsewhere, as D is, does not count. You may use an idea from above, or a better one.
 
-# %% [markdown] lang="zh" pair="sly" of="0948716c"
+# %% [markdown] lang="zh" pair="sly" of="6a32fcb2"
 # 正数处处都对，负数就错了。`%gradcheck` 除了你给的输入还会试别的，但符号与你的相同：正负两种都要由你来给。
 #
 # ### 练习 `slips_through`
@@ -435,12 +435,12 @@ class Sly(Function):
 #
 # - Central difference, float64, a step near the cube root of the precision, a tolerance relative to the size of the numbers.
 # - A random `grad_output`, of both signs; random inputs, of both signs, sizes that differ; more than one point.
-# - A gradient check asks about *values* only, and PyTorch's by default sends unit vectors back, never a negative number: even `grad_output.abs()` slips through. Ask as well: does backward change what it is given? Is the dtype kept? Is the second derivative right, if anybody will want it?
-# - In a test, `nbautograd.gradcheck(fn, inputs, order=2).raise_if_wrong()`, or the pytest fixture `assert_gradients` with `order=2`, catches the first and the last; a lost dtype is only mentioned in the report.
+# - A gradient check asks about *values* only. PyTorch's by default sends unit vectors back, never a negative number: even `grad_output.abs()` slips through. Ask as well: does backward change what it is given? Is the dtype kept? Is the second derivative right, if anybody will want it?
+# - In a test, `nbautograd.gradcheck(fn, inputs, order=2).raise_if_wrong()`, or the pytest fixture `assert_gradients` with `order=2`, catches the first and the last. A lost dtype is only mentioned in the report.
 #
 # And at a kink, such as `relu` at 0, the difference itself is wrong. That is **notebook 06**. First comes **notebook 04**: what `ctx` promises.
 
-# %% [markdown] lang="zh" pair="end" of="f5412b32"
+# %% [markdown] lang="zh" pair="end" of="ff146f45"
 # ## 5. 记住这些
 #
 # - 中心差分，float64，步长取精度的立方根左右，容差要相对于数的大小来定。

@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 04 · The ctx contract
 #
-# Between `forward` and `backward` lies `ctx`. It carries tensors and numbers from one to the other, and it is where you tell autograd what is special about your outputs. Many of the errors that PyTorch raises about a Function are about this contract; other breaches pass in silence.
+# Between `forward` and `backward` lies `ctx`. It carries tensors and numbers from one to the other. There you tell autograd what is special about your outputs. Many of the errors that PyTorch raises about a Function are about this contract; other breaches pass in silence.
 #
 # **After it you can**
 #
@@ -30,7 +30,7 @@
 #
 # **You need** notebooks 01 to 03. **Time**: about 75 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="e4f31c36"
+# %% [markdown] lang="zh" pair="intro" of="22bcdf28"
 # # 04 · ctx 的约定
 #
 # `forward` 和 `backward` 之间隔着一个 `ctx`。它把张量和数从一边带到另一边；你的输出有什么特别之处，也通过它告诉 autograd。PyTorch 对 Function 报的错，很多出在这份约定上；还有一些违约，它根本不报错。
@@ -112,7 +112,7 @@ class LinearFunction(Function):
         return grad_input, grad_weight, grad_bias
 
 # %% [markdown] lang="en" pair="wrap"
-# Called as `apply(x, w)`, this one still gives `setup_context` three inputs: in this style PyTorch fills in the defaults of `forward` first. Keywords, as in `apply(x, weight=w)`, depend on the version: PyTorch 2.13 takes them, 2.6 does not. So give users a function of your own around it. It has names, defaults and a docstring, and works in every version:
+# Called as `apply(x, w)`, this one still gives `setup_context` three inputs. In this style PyTorch fills in the defaults of `forward` first. Keywords, as in `apply(x, weight=w)`, depend on the version: PyTorch 2.13 takes them, 2.6 does not. So give users a function of your own around it. It has names, defaults and a docstring, and works in every version:
 #
 # ```python
 # def linear(input, weight, bias=None):
@@ -121,7 +121,7 @@ class LinearFunction(Function):
 #
 # The bare `linear = LinearFunction.apply` is fine where nothing is optional.
 
-# %% [markdown] lang="zh" pair="wrap" of="d2b11c50"
+# %% [markdown] lang="zh" pair="wrap" of="9cbf2c79"
 # 这里调用 `apply(x, w)`，`setup_context` 收到的仍是三个输入：用这种写法时，PyTorch 会先补上 `forward` 的默认值。关键字参数（如 `apply(x, weight=w)`）则要看版本：PyTorch 2.13 接受，2.6 不接受。所以，最好在外面套一层自己的函数给别人用。它有参数名、默认值和文档，在哪个版本里都能用：
 #
 # ```python
@@ -147,11 +147,11 @@ print("the same without a bias:", torch.equal(LinearFunction.apply(x, w), linear
 # | every tensor that backward needs | `ctx.save_for_backward(...)`, once, all together |
 # | numbers, shapes, flags, texts | `ctx.anything = ...` |
 #
-# `save_for_backward` takes tensors (and `None`) only. One that is neither input nor output may go there too, but has no place in the graph: second derivatives are lost (notebook 08). And a tensor on `ctx.anything` is not watched: change it in place before `backward`, and nobody notices.
+# `save_for_backward` takes tensors (and `None`) only. One that is neither input nor output may go there too, but is not in the graph. Second derivatives are lost (notebook 08). And a tensor on `ctx.anything` is not watched: change it in place before `backward`, and nobody notices.
 #
 # **Predict.** `Square` below keeps its input as an attribute. After the call the input is changed in place. Does the last line raise? If not: what is the gradient at 3?
 
-# %% [markdown] lang="zh" pair="attributes" of="781726f7"
+# %% [markdown] lang="zh" pair="attributes" of="4a7d6578"
 # ## 2. 各归其位
 #
 # | 什么 | 放在哪里 |
@@ -255,11 +255,11 @@ double.sum().backward()
 #
 # ### Exercise `mul_constant_none`
 #
-# A single output can count as unused too, if whatever uses it returns None as its gradient. Write `MulConstant` once more so that no zeros are made for it then: `backward` gets `None`, and gives back nothing but `None`.
+# A single output can count as unused too, if whatever uses it returns None as its gradient. Write `MulConstant` once more, so that no zeros are made then. `backward` gets `None`, and returns only `None`.
 #
 # **Predict**: what does `None * 2.0` do?
 
-# %% [markdown] lang="zh" pair="none-task" of="dfc828d8"
+# %% [markdown] lang="zh" pair="none-task" of="a6045764"
 # 两个张量，第二个全是零。
 #
 # ### 练习 `mul_constant_none`
@@ -425,9 +425,9 @@ print("to the last digit:", descend(KillHead.apply) == descend(masked))
 #
 # ### Exercise `top_k`
 #
-# `TopK.apply(x, k)` returns two tensors: the `k` largest values of each row, in the order in which `x.topk(k)` gives them, and a `mask` of the shape and dtype of `x`, 1.0 where a value was taken and 0.0 elsewhere. The gradient of a value goes back to where it came from; `mask` has none. **Predict**: how many arguments does `backward` have?
+# `TopK.apply(x, k)` returns two tensors. The first has the `k` largest values of each row, in the order of `x.topk(k)`. The second, `mask`, has the shape and dtype of `x`: 1.0 where a value was taken, else 0.0. The gradient of a value goes back to where it came from; `mask` has none. **Predict**: how many arguments does `backward` have?
 
-# %% [markdown] lang="zh" pair="topk-task" of="f3fbb58b"
+# %% [markdown] lang="zh" pair="topk-task" of="b30876a7"
 # 一位也不差。损失在下降，却降不到 0：输出有两列始终为 0，不管目标在那里是多少。
 #
 # ## 5. 没有梯度的输出
@@ -465,7 +465,7 @@ class TopK(Function):
 #
 # ## 6. Six return statements
 #
-# In notebook 02 some wrong answers were forgiven. Time to be exact. The Function below has three arguments: `x` is 3×4 and requires grad, `w` is 3×4 and does *not*, `name` is a text, no tensor. `g` is `grad_output`, also 3×4.
+# In notebook 02 some wrong answers were forgiven. Time to be exact. The Function below has three arguments: `x` (3×4) requires grad, `w` (3×4) does *not*, `name` is a text, no tensor. `g` is `grad_output`, also 3×4.
 #
 # | | `backward` ends with |
 # |---|---|
@@ -478,7 +478,7 @@ class TopK(Function):
 #
 # **Predict**: which of them does PyTorch refuse with an error? Not refused does not mean right.
 
-# %% [markdown] lang="zh" pair="raise-task" of="314a3c8d"
+# %% [markdown] lang="zh" pair="raise-task" of="1c0bfb26"
 # 三个：`ctx`，再加每个输出一个；为掩码送来的不必理会。
 #
 # ## 6. 六条返回语句
@@ -530,9 +530,9 @@ for name in returns:
 # %% [markdown] lang="en" pair="raise-see"
 # A, C and D. A gradient must have the shape of its input, or one that the input broadcasts to. What is no tensor has none, and there is one value for each argument. A gradient that nobody asked for is only wasted, as in B, and a `None` too many is forgiven.
 #
-# The most dangerous one is F: no error, and the gradient is twice as large as it should be, because the engine sums two copies of it. The cell below asks for its verdict.
+# The most dangerous one is F. There is no error, and the gradient is twice too large, because the engine sums two copies of it. The cell below asks for its verdict.
 
-# %% [markdown] lang="zh" pair="raise-see" of="e94fcc1a"
+# %% [markdown] lang="zh" pair="raise-see" of="bbdf52c6"
 # 是 A、C、D。梯度的形状要与它的输入相同，或者可由输入广播而来；不是张量的没有梯度；每个参数对应一个返回值。没人要的梯度只是白算（B），多出来的 `None` 也不追究（E）。
 #
 # 最危险的是 F：不报错，梯度却大了一倍，因为引擎把两份加在了一起。下面这一格来问它的结论。

@@ -87,7 +87,7 @@ plt.show()
 #
 # ## 2. The mean: putting a dimension back
 #
-# A mean over `dim` has one dimension fewer than its input, unless `keepdim=True`. `grad_output` has the shape of the *output*, so `backward` must put the dimension back where it was before it can spread the gradient along it.
+# A mean over `dim` has one dimension fewer than its input, unless `keepdim=True`. `grad_output` has the shape of the *output*. So `backward` must put the dimension back before it can spread the gradient along it.
 #
 # Forget that, and broadcasting lines up the *last* dimensions instead. Mostly shapes do not fit then and you get an error. **Predict**: for which inputs do they fit nevertheless?
 #
@@ -95,7 +95,7 @@ plt.show()
 #
 # Write `backward` of `Mean.apply(x, dim, keepdim)`. The checks take other dimensions, counted from the front and from the back.
 
-# %% [markdown] lang="zh" pair="mean-task" of="981bb27d"
+# %% [markdown] lang="zh" pair="mean-task" of="74a928de"
 # 求和把梯度原样抄给每一个，求平均则平分，取最大全给一个。`logsumexp` 居中：最大的分到最多，它的分法有个名字，叫 **softmax**。除了求和，其余三种都是收到多少就分出多少，不多也不少。
 #
 # ## 2. 平均：把维度放回去
@@ -125,11 +125,11 @@ class Mean(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="max-task"
-# For a square matrix and `dim=1` they fit: the gradient is spread along the wrong dimension, with the right shape, the right total and no error. That is why the first check takes a square one.
+# For a square matrix and `dim=1` they fit. The gradient is spread along the wrong dimension, with the right shape, the right total and no error. That is why the first check takes a square one.
 #
 # ## 3. The maximum: one takes it all
 #
-# $\max$ gives the gradient to the entry that was largest, and nothing to the others. So it is enough to know **where** the largest stood; what the others were does not matter, and the input need not be kept.
+# $\max$ gives the gradient to the entry that was largest, and nothing to the others. So it is enough to know **where** the largest stood. The others do not matter, and the input need not be kept.
 #
 # `Max.apply(x, dim)` returns two tensors, values and indices, as `torch.max` does. Then `backward` gets two gradients. Indices are whole numbers and have no derivative: what arrives for them means nothing.
 #
@@ -139,7 +139,7 @@ class Mean(Function):
 #
 # Write `Max`. The checks look at how many bytes are kept: the indices, and no copy of the input.
 
-# %% [markdown] lang="zh" pair="max-task" of="5731d7ec"
+# %% [markdown] lang="zh" pair="max-task" of="af87167d"
 # 方阵加上 `dim=1` 对得上：梯度沿着错误的维度铺开，形状对，总和也对，而且不报错。所以第一项检查用的就是方阵。
 #
 # ## 3. 最大：一个拿走全部
@@ -176,7 +176,7 @@ class Max(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="lse-task"
-# If two entries are equally large, `torch.max(x, dim)` names one index and gives that one everything; `torch.amax` and `torch.max(x)`, which have no indices, share equally among them. Both are allowed: at a tie the maximum has a kink, and notebook 06 is about those.
+# If two entries are equally large, `torch.max(x, dim)` names one index and gives that one everything. `torch.amax` and `torch.max(x)`, which have no indices, share equally among them. Both are allowed: at a tie the maximum has a kink, and notebook 06 is about those.
 #
 # ## 4. logsumexp: a maximum without corners
 #
@@ -184,7 +184,7 @@ class Max(Function):
 #
 # $$y = m + \log \sum_i e^{x_i - m}$$
 #
-# Now every exponent is at most 0, and one of them *is* 0, so the logarithm never sees 0 either, as long as one entry of the row is finite. (No other row is asked for.) The derivative is the softmax, and with $y$ at hand it needs no new sum:
+# Now every exponent is at most 0, and one of them *is* 0. So the logarithm never sees 0 either, if one entry of the row is finite. (No other row is asked for.) The derivative is the softmax, and with $y$ at hand it needs no new sum:
 #
 # $$\frac{\partial y}{\partial x_i} = \frac{e^{x_i}}{\sum_j e^{x_j}} = e^{x_i - y}$$
 #
@@ -194,7 +194,7 @@ class Max(Function):
 #
 # Write `LogSumExp.apply(x)` over the last dimension, from torch's `exp`, `log`, sums and maximum, without `torch.logsumexp` or `softmax`. It must take rows with entries near 1000, near -1000, and with $-\infty$.
 
-# %% [markdown] lang="zh" pair="lse-task" of="ec3c25a1"
+# %% [markdown] lang="zh" pair="lse-task" of="91a8cd08"
 # 如果有两项并列最大，`torch.max(x, dim)` 只报一个下标，把梯度全给它；`torch.amax` 和 `torch.max(x)` 没有下标，就在它们之间平分。两种都说得通：并列之处是最大值的折点，第 06 课专讲这个。
 #
 # ## 4. logsumexp：没有棱角的最大值
@@ -239,17 +239,17 @@ class LogSumExp(Function):
 #
 # ## 5. Softmax and cross-entropy belong together
 #
-# A classifier gives a row of logits $z$, one per class; the loss is the negative logarithm of the softmax share of the right class $t$:
+# A classifier gives a row of logits $z$, one per class. The loss is the negative logarithm of the softmax of the right class $t$:
 #
 # $$\ell = -\log \frac{e^{z_t}}{\sum_j e^{z_j}} = \operatorname{logsumexp}(z) - z_t$$
 #
-# One after the other, softmax and logarithm are fragile: a share of $10^{-400}$ is 0 in float64, and its logarithm $-\infty$. Together they are as tame as in section 4. And look at the derivative:
+# One after the other, softmax and logarithm are fragile. $10^{-400}$ is 0 in float64, and its logarithm $-\infty$. Together they are as tame as in section 4. And look at the derivative:
 #
 # $$\frac{\partial \ell}{\partial z_i} = p_i - [i = t] \qquad p = \operatorname{softmax}(z)$$
 #
 # What the network believes, minus what is true. **Predict**: what is the sum of this gradient over the classes, for any logits?
 
-# %% [markdown] lang="zh" pair="ce-task" of="7d9b4750"
+# %% [markdown] lang="zh" pair="ce-task" of="eed4a091"
 # 在 1000 处，$y$ 不小于 1000，所以份额不超过 1；在 $-\infty$ 处，份额恰好是 0。
 #
 # ## 5. softmax 和交叉熵本是一家
@@ -328,9 +328,9 @@ class CrossEntropy(Function):
 #
 # ### Exercise `layer_norm`
 #
-# Write `LayerNorm.apply(x, weight, bias)` with $\varepsilon = 10^{-5}$ over the last dimension; `x` may have any number of dimensions, and `weight` and `bias` serve all its rows.
+# Write `LayerNorm.apply(x, weight, bias)` with $\varepsilon = 10^{-5}$ over the last dimension. `x` may have any number of dimensions; `weight` and `bias` serve all its rows.
 
-# %% [markdown] lang="zh" pair="norm" of="225b592a"
+# %% [markdown] lang="zh" pair="norm" of="db8fc8fa"
 # ## 6. 归一化有三条路
 #
 # 层归一化把 $n$ 个数组成的每一行 $x$ 变成均值 0、方差 1，再缩放、平移：
@@ -427,15 +427,15 @@ class TakeRows(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="train"
-# Taking is `gather`, bringing back is `scatter` **with addition**; the one is the other's backward. `grad[index] = g` keeps only one of the three (torch does not promise which), and `grad[index] += g` does no better: it reads, adds and writes each row once. In torch, `index_add_` adds at every mention, and so does `index_put_(..., accumulate=True)`.
+# Taking is `gather`, bringing back is `scatter` **with addition**; the one is the other's backward. `grad[index] = g` keeps only one of the three (torch does not promise which). `grad[index] += g` does no better: it reads, adds and writes each row once. In torch, `index_add_` adds at every mention, and so does `index_put_(..., accumulate=True)`.
 #
 # ## 8. Train with what you wrote
 #
-# A network of your `LayerNorm` and your `CrossEntropy` learns to tell three spiral arms apart. Beside it, the same network with the gradient of a normalisation whose mean and scale are taken for constants: the first path alone.
+# A network of your `LayerNorm` and your `CrossEntropy` learns to tell three spiral arms apart. Next to it is the same network with mean and scale taken for constants in the gradient: the first path alone.
 #
 # **Predict.** Does the second one learn at all? Would you see from its loss alone that its gradient is wrong?
 
-# %% [markdown] lang="zh" pair="train" of="89420595"
+# %% [markdown] lang="zh" pair="train" of="5f5d1263"
 # 取出去是 `gather`，送回来是**带累加的** `scatter`，两者互为对方的 backward。`grad[index] = g` 三份里只留一份（是哪一份，torch 不作保证）；`grad[index] += g` 也好不到哪里去：每一行只读一次、加一次、写一次。torch 里逐次累加的是 `index_add_`，还有 `index_put_(..., accumulate=True)`。
 #
 # ## 8. 用自己写的运算来训练

@@ -56,13 +56,13 @@ import nbautograd
 # %% [markdown] lang="en" pair="abs-uv"
 # ## 1. The absolute value of a product
 #
-# François Fleuret's course on deep learning (EE-559) has this example: a function of two tensors of the same shape that gives, element by element,
+# François Fleuret's course on deep learning (EE-559) has this example. A function of two tensors of the same shape gives, element by element,
 #
 # $$y_i = |u_i\, v_i| .$$
 #
 # **Predict.** Away from $u_i v_i = 0$, what is $\partial y_i / \partial u_i$? Two candidates: $|v_i|$, and $\operatorname{sign}(u_i v_i)\, v_i$. Try both with $u = -2,\ v = 1$ before you write a line.
 
-# %% [markdown] lang="zh" pair="abs-uv" of="34c05cb0"
+# %% [markdown] lang="zh" pair="abs-uv" of="a2688c78"
 # ## 1. 乘积的绝对值
 #
 # François Fleuret 的深度学习课（EE-559）里有这样一个例子：输入两个形状相同的张量，逐元素计算
@@ -76,9 +76,9 @@ import nbautograd
 #
 # ### Exercise `abs_uv`
 #
-# Write both methods. Two tensors come in, so two gradients go out, in the same order. The checks also look at points where $u_i$ or $v_i$ is exactly 0: a value between the two slopes passes, NaN does not.
+# Write both methods. Two tensors come in, so two gradients go out, in the same order. The checks also look at points where $u_i$ or $v_i$ is exactly 0. A value between the two slopes passes, NaN does not.
 
-# %% [markdown] lang="zh" pair="abs-uv-task" of="299a2dc4"
+# %% [markdown] lang="zh" pair="abs-uv-task" of="4c76f948"
 # 是第二个：在 $u = -2,\ v = 1$ 附近，函数就是 $-u$，斜率是 $-1$；而 $|v|$ 是 1。
 #
 # ### 练习 `abs_uv`
@@ -159,7 +159,7 @@ origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 # %% [markdown] lang="en" pair="clamp"
 # ## 3. A convention, and how to keep it
 #
-# If any subgradient will do, why care? Because training depends on it: what is exactly 0 in front of `relu` never moves, in front of `clamp(0, 1)` it does. Take a clamp that leaks: inside the interval it is the identity, outside it goes on with a small slope $s$.
+# If any subgradient will do, why care? Because training depends on it. What is exactly 0 in front of `relu` never moves; in front of `clamp(0, 1)` it does. Take a clamp that leaks. Inside the interval it is the identity, outside it goes on with a small slope $s$.
 #
 # $$y = \begin{cases} hi + s\,(x - hi) & x > hi \\ x & lo \le x \le hi \\ lo + s\,(x - lo) & x < lo \end{cases}$$
 #
@@ -169,7 +169,7 @@ origin = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 #
 # `lo`, `hi` and `slope` are Python numbers. **Predict** first: how many values does `backward` return?
 
-# %% [markdown] lang="zh" pair="clamp" of="29c58a0e"
+# %% [markdown] lang="zh" pair="clamp" of="798c4106"
 # ## 3. 约定，以及守住约定
 #
 # 既然任何次梯度都行，何必在意取哪个？因为训练会因此不同：恰好为 0 的数，后面接 `relu` 就永远不动，后面接 `clamp(0, 1)` 就会动。来看一个“会泄漏”的截断函数：区间内恒等，区间外以很小的斜率 $s$ 继续延伸。
@@ -234,11 +234,11 @@ class HonestRound(Function):
         return torch.zeros_like(grad_output)
 
 # %% [markdown] lang="en" pair="ste"
-# Right, and useless: nothing in front of it will ever move. So people lie on purpose. In the forward pass they round; in the backward pass they pretend that it was the identity, and hand `grad_output` straight through. This is the **straight-through estimator**, which Bengio, Léonard and Courville (2013) took from a lecture of Hinton's; quantised networks are trained with it.
+# Right, and useless: nothing in front of it will ever move. So people lie on purpose. In the forward pass they round. In the backward pass they pretend that it was the identity, and pass `grad_output` straight through. This is the **straight-through estimator**, which Bengio, Léonard and Courville (2013) took from a lecture of Hinton's. Quantised networks are trained with it.
 #
 # **Predict**: with `return grad_output` in the cell above, is the verdict *right*, *wrong* or *cannot tell*? Edit it and try.
 
-# %% [markdown] lang="zh" pair="ste" of="a58edcf8"
+# %% [markdown] lang="zh" pair="ste" of="686deeed"
 # 结论是“正确”，却毫无用处：它前面的参数永远不会动。于是人们有意“说谎”：前向时照常取整，反向时假装它是恒等函数，把上游梯度 `grad_output` 原样传下去。这就是**直通估计**，见 Bengio、Léonard 与 Courville（2013），主意来自 Hinton 的一次讲课；量化网络正是这样训练的。
 #
 # **先猜一猜**：把上面那格的返回值改成 `return grad_output`，结论会是“正确”“错误”还是“无法判断”？改了试试。
@@ -285,9 +285,9 @@ class RoundSTE(Function):
 #
 # ### Exercise `spike`
 #
-# `k` is a Python number; return 1 or 0 in the dtype of `v`. Besides the gradient, the check trains a net of two neurons with your Function; its loss must fall below 0.05. The net is in the next cell. Run that first.
+# `k` is a Python number; return 1 or 0 in the dtype of `v`. Besides the gradient, the check trains a net of two neurons with your Function. Its loss must fall below 0.05. The net is in the next cell. Run that first.
 
-# %% [markdown] lang="zh" pair="spike" of="fa3b311d"
+# %% [markdown] lang="zh" pair="spike" of="e210b4de"
 # ## 5. 要么发放、要么沉默的神经元
 #
 # 脉冲神经元（这里只看一个瞬间）的膜电位 $v$ 大于 0 时输出 1，否则输出 0。直通估计会假装斜率处处为 1，哪怕神经元离阈值还很远。**替代梯度**则假装这个阶跃是一条光滑曲线，在阈值附近最陡。常用的一种（Zenke 与 Ganguli，2018）取“快速 sigmoid” $v / (1 + k|v|)$ 的斜率：

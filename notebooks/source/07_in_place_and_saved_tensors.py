@@ -90,11 +90,11 @@ total = (z + y).sum()
 total.backward()
 
 # %% [markdown] lang="en" pair="error"
-# To blame is `y += 1`. Read it from the middle: *output 0 of Add…* names the operation that last wrote the tensor: the in-place addition; *is at version 1; expected version 0* says that it was changed once after it was saved. Here `y**2` keeps `y`, because the derivative is $2y$, and `y += 1` writes over it.
+# To blame is `y += 1`. Read it from the middle. *output 0 of Add…* names the operation that last wrote the tensor: the in-place addition. *is at version 1; expected version 0* says that it was changed once after it was saved. Here `y**2` keeps `y`, because the derivative is $2y$, and `y += 1` writes over it.
 #
 # Two ways to mend it. Move one line, so that the change comes *before* the tensor is saved; the program then computes something else. Or make a new tensor, `y = y + 1`, as the cell below does.
 
-# %% [markdown] lang="zh" pair="error" of="2a233736"
+# %% [markdown] lang="zh" pair="error" of="fc00f408"
 # 是 `y += 1` 惹的祸。从中间读起：*output 0 of Add…* 说的是张量现在是谁的输出，正是那次原地加法；*is at version 1; expected version 0* 说的是它在保存之后又被改了一次。这里 `y**2` 保存了 `y`，因为导数是 $2y$；而 `y += 1` 把它改写了。
 #
 # 改法有两种。一种是挪动一行，在张量被保存**之前**就改好它，不过这样算的就是另一个东西了；另一种是生成新的张量 `y = y + 1`，下面就是这种写法。
@@ -181,13 +181,13 @@ y = UnmarkedExp.apply(h)
 # %% [markdown] lang="en" pair="leaf"
 # `y` comes from `UnmarkedExpBackward`, and `h`, which holds the same numbers, still comes from `MulBackward0`. Whoever goes on with `h` gets the gradient 1, silently. PyTorch's gradient check of `y` does not notice: `y` is right. (`%gradcheck UnmarkedExp.apply(1 * x)` looks at the input too, and objects.)
 #
-# One more rule. A **leaf** that requires grad must not be changed in place while autograd records: it would become the output of a node, and be a leaf no longer. (Optimizers write under `no_grad`.) So in-place Functions are called on something computed, such as `1 * x` or `x.clone()`.
+# One more rule. A **leaf** that requires grad must not be changed in place while autograd records. It would become the output of a node, and no longer be a leaf. (Optimizers write under `no_grad`.) So in-place Functions are called on something computed, such as `1 * x` or `x.clone()`.
 #
 # ### Exercise `exp_in_place`
 #
 # The exponential in place, declared as it should be. Its `backward` multiplies, and does not call `exp` again. **Predict**: what is right to save, the old `x` or the new one?
 
-# %% [markdown] lang="zh" pair="leaf" of="e8f81468"
+# %% [markdown] lang="zh" pair="leaf" of="ce6497fb"
 # `y` 出自 `UnmarkedExpBackward`，而装着同样数值的 `h` 仍然出自 `MulBackward0`。谁接着用 `h`，得到的梯度就是 1，而且不声不响。PyTorch 对 `y` 做梯度检查也发现不了：`y` 本身没有错。（`%gradcheck UnmarkedExp.apply(1 * x)` 连输入也看，会判它错。）
 #
 # 还有一条规矩：只要自动求导在记录，需要梯度的**叶子张量**就不许原地修改：一改它就成了某个节点的输出，不再是叶子。（优化器是在 `no_grad` 下改参数的。）所以原地操作的 Function 要作用在算出来的张量上，例如 `1 * x` 或 `x.clone()`。
@@ -252,7 +252,7 @@ total = Greedy.apply(w, 3.0) + w
 nbautograd.backward(total)
 
 # %% [markdown] lang="en" pair="greedy"
-# 6. The edge to the branch on the right shows `|g| 1`: what set out. The node of the sum sends *one* tensor both ways, `Greedy` triples it on its way to `w`, and what set out as 1 arrives as 3. So 3 + 3.
+# 6. The edge to the branch on the right shows `|g| 1`: what set out. The node of the sum sends *one* tensor both ways. `Greedy` triples it on its way to `w`, and what set out as 1 arrives as 3. So 3 + 3.
 #
 # And a plain gradient check of `Greedy` alone? `torch.autograd.gradcheck` is content: each single product is right. `%gradcheck` also checks that `grad_output` is unchanged.
 #
@@ -260,7 +260,7 @@ nbautograd.backward(total)
 #
 # Repair it. `s` is a Python number.
 
-# %% [markdown] lang="zh" pair="greedy" of="fd85c1c2"
+# %% [markdown] lang="zh" pair="greedy" of="d11d0dee"
 # 是 6。右边那条支路的边上写着 `|g| 1`，出发时确实是 1。可是加法节点把**同一个**张量送往两边，`Greedy` 在送往 `w` 的路上把它乘了三倍，于是出发时的 1 到达时成了 3：3 + 3。
 #
 # 那单独对 `Greedy` 做普通的梯度检查呢？`torch.autograd.gradcheck` 很满意：每一次单独的乘积都是对的。`%gradcheck` 还会检查 `grad_output` 有没有变。
@@ -286,13 +286,13 @@ class ScaleBy(Function):
 # %% [markdown] lang="en" pair="leak"
 # ## 4. A Function that never lets go
 #
-# An output knows its node (`grad_fn`), and the node *is* `ctx`. If `ctx` holds the output as an attribute, the two hold each other. When the last variable is gone, the memory is not: it waits for Python's garbage collector, which on a GPU may come too late.
+# An output knows its node (`grad_fn`), and the node *is* `ctx`. If `ctx` holds the output as an attribute, the two hold each other. When the last variable is gone, the memory is not. It waits for Python's garbage collector, which may come too late on a GPU.
 #
 # `save_for_backward` knows about outputs and ties no knot.
 #
 # **Predict** what the report has to say besides *right*.
 
-# %% [markdown] lang="zh" pair="leak" of="be52e89c"
+# %% [markdown] lang="zh" pair="leak" of="f06447f2"
 # ## 4. 不肯放手的 Function
 #
 # 输出认得自己的节点（`grad_fn`），而这个节点**就是** `ctx`。如果 `ctx` 又把输出当属性存着，两者就互相抓住不放。最后一个变量消失了，内存却还在，要等 Python 的垃圾回收；在 GPU 上，显存可能等不到那一刻就满了。
@@ -376,13 +376,13 @@ row = AsRow.apply(2 * x)
 row.mul_(10)
 
 # %% [markdown] lang="en" pair="view-why"
-# It is forbidden, and the message is unusually frank about the reason: by its rules for views, autograd would now have to override your `backward`. Your caller did nothing wrong; the Function handed out something that is not its own.
+# It is forbidden, and the message is unusually frank about the reason. By its rules for views, autograd would now have to override your `backward`. Your caller did nothing wrong; the Function handed out something that is not its own.
 #
 # ### Exercise `head`
 #
-# Give the first `n` rows so that a caller may change them in place, without an error and without touching the input. **Predict**: does `.contiguous()` make a copy of the first rows of a contiguous tensor?
+# Return the first `n` rows. A caller may change them in place, without an error and without touching the input. **Predict**: does `.contiguous()` make a copy of the first rows of a contiguous tensor?
 
-# %% [markdown] lang="zh" pair="view-why" of="26a6d138"
+# %% [markdown] lang="zh" pair="view-why" of="980047dc"
 # 这是不允许的，而报错难得把原因说得这么直白：按照视图的规则，自动求导这时只能绕过你的 `backward`。调用者没做错什么，是 Function 把不属于自己的东西交了出去。
 #
 # ### 练习 `head`

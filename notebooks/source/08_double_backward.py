@@ -133,14 +133,14 @@ class ForgetfulCube(Function):
 # %autograd_graph g
 
 # %% [markdown] lang="en" pair="trap-why"
-# The gradient is right, and it has no graph at all. Inside `forward` nothing is recorded, so `dx` is a constant to PyTorch. In a loss made of several terms there would not even be an error: the contribution of this Function would just be missing.
+# The gradient is right, and it has no graph at all. Inside `forward` nothing is recorded, so `dx` is a constant to PyTorch. In a loss of several terms there would not even be an error. The contribution of this Function would just be missing.
 #
 # Two cures:
 #
 # 1. **Compute in `backward`** from saved inputs: `3 * x**2` is then recorded. Costs the computation again.
 # 2. **Return the intermediate as an output** as well, and save that. It gets a place in the graph, and `backward` gets one more argument: the gradient that flows back *into the intermediate*.
 
-# %% [markdown] lang="zh" pair="trap-why" of="5b0feb69"
+# %% [markdown] lang="zh" pair="trap-why" of="f26cd0a5"
 # 梯度是对的，却完全没有计算图。`forward` 内部什么也不会被记录，所以在 PyTorch 眼里 `dx` 只是常数。如果损失由好几项组成，连报错都不会有：只是少了这个 Function 的那一份。
 #
 # 两种办法：
@@ -298,11 +298,11 @@ class Silu(Function):
 # %% [markdown] lang="en" pair="once"
 # ## 5. To refuse is honest
 #
-# Sometimes second derivatives are not worth the work. Then say so: with `@once_differentiable`, a second backward that comes to this node raises an error instead of giving a wrong number. (Not all of them come to it, see below.)
+# Sometimes second derivatives are not worth the work. Then say so. With `@once_differentiable`, a second backward through this node raises an error instead of giving a wrong number. (Not all of them come to it, see below.)
 #
 # **Predict** the verdict for the forgetful cube with that one line added.
 
-# %% [markdown] lang="zh" pair="once" of="33fa9e9a"
+# %% [markdown] lang="zh" pair="once" of="921f1b7a"
 # ## 5. 拒绝也是一种诚实
 #
 # 有时候二阶导数不值得费这个功夫。那就明说：加上 `@once_differentiable`，第二次反向传播走到这个节点时会直接报错，而不是给出一个错误的数。（并非每次都会走到，见下文。）
@@ -424,7 +424,7 @@ class NumpyCos(Function):
 #
 # ## 7. What it is good for: a gradient penalty
 #
-# The critic of a Wasserstein GAN must not be steeper than 1. A usual way to see to that is to ask for slope 1 at a batch of points (Gulrajani and others, 2017): one adds to the loss
+# The critic of a Wasserstein GAN must not be steeper than 1. A usual way is to ask for slope 1 at a batch of points (Gulrajani and others, 2017). One adds to the loss
 #
 # $$P = \frac1n \sum_{i=1}^{n} \bigl(\lVert \nabla_{x_i} f(x_i) \rVert_2 - 1\bigr)^2 ,$$
 #
@@ -436,7 +436,7 @@ class NumpyCos(Function):
 #
 # `f` takes a batch, shape `(n, d)`, and gives `n` numbers, one for each row; `x` requires grad. Return $P$, ready to be differentiated.
 
-# %% [markdown] lang="zh" pair="penalty" of="3993921a"
+# %% [markdown] lang="zh" pair="penalty" of="9105b5d4"
 # 想求几阶都行。
 #
 # ## 7. 它有什么用：梯度惩罚
@@ -462,15 +462,15 @@ def gradient_penalty(f, x):
     ### END SOLUTION
 
 # %% [markdown] lang="en" pair="penalty-learns"
-# `create_graph=True`. Without it $P$ has no graph: alone it raises an error; added to another loss it is a constant, and nothing happens.
+# `create_graph=True`. Without it $P$ has no graph. Alone it raises an error; added to another loss it is a constant, and nothing happens.
 #
 # ### The contribution that is missing, step after step
 #
-# A critic of one hidden layer is trained by its penalty alone, which asks for slope 1 everywhere: once with torch's tanh, once with a tanh that saves its derivative, as the cube of section 2 did. The *first* derivatives of both are the same.
+# A critic of one hidden layer is trained by its penalty alone, which asks for slope 1 everywhere. One uses torch's tanh. The other uses a tanh that saves its derivative, as the cube of section 2 did. The *first* derivatives of both are the same.
 #
 # **Predict** the two curves.
 
-# %% [markdown] lang="zh" pair="penalty-learns" of="8ab79923"
+# %% [markdown] lang="zh" pair="penalty-learns" of="e620d254"
 # 是 `create_graph=True`。没有它，$P$ 就没有计算图：单独用会报错；加在别的损失上，它只是一个常数，什么也不发生。
 #
 # ### 每一步都缺的那一份
@@ -522,7 +522,7 @@ plt.legend()
 plt.show()
 
 # %% [markdown] lang="en" pair="end"
-# At first both sink. Then the one that forgets climbs again, away from what it was told to reach: part of its gradient is missing, and nothing raises an error.
+# At first both sink. Then the one that forgets climbs again, away from its goal. Part of its gradient is missing, and nothing raises an error.
 #
 # ## What you take along
 #
@@ -531,7 +531,7 @@ plt.show()
 # - `.data`, `.detach()`, `no_grad`, numpy: the first derivative never notices.
 # - `@once_differentiable` costs one line and makes a second backward raise, wherever `grad_output` needs a gradient. Where it does not, as behind `.sum()`, the contribution is still missing in silence: look at `g.requires_grad`.
 
-# %% [markdown] lang="zh" pair="end" of="7d3f6e45"
+# %% [markdown] lang="zh" pair="end" of="12b8d76b"
 # 起初两条都在下降。后来，健忘的那条又升了回去，离目标越来越远：它的梯度缺了一份，却没有任何报错。
 #
 # ## 带走这几点

@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 09 · Forward mode, vmap and torch.func
 #
-# `torch.func` turns functions into functions: `grad(f)` is the gradient of `f`, `vmap(f)` is `f` for a whole batch, `jvp` pushes a direction through `f`. They can be stacked, `vmap(grad(f))`, and your own Function can take part if it has three things: `setup_context`, a vmap rule, and a `jvp` where forward mode is wanted.
+# `torch.func` turns functions into functions. `grad(f)` is the gradient of `f`, `vmap(f)` is `f` for a whole batch, `jvp` pushes a direction through `f`. They can be stacked: `vmap(grad(f))`. Your own Function takes part if it has `setup_context`, a vmap rule, and a `jvp` for forward mode.
 #
 # **After it you can**
 #
@@ -30,7 +30,7 @@
 #
 # **You need** notebooks 01 to 04, and 08 for the last part. **Time**: about 60 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="724dda09"
+# %% [markdown] lang="zh" pair="intro" of="0c3ac072"
 # # 09 · 前向模式、vmap 与 torch.func
 #
 # `torch.func` 把函数变成函数：`grad(f)` 是 `f` 的梯度，`vmap(f)` 是对整个批次做 `f`，`jvp` 则把一个方向推过 `f`。它们还能叠起来用，比如 `vmap(grad(f))`。你自己写的 Function 只要具备三样东西，也能加入进来：`setup_context`、vmap 规则，以及需要前向模式时的 `jvp`。
@@ -58,15 +58,15 @@ import nbautograd
 # %% [markdown] lang="en" pair="forward"
 # ## 1. Forward instead of backward
 #
-# `backward` gets a gradient at the output and multiplies by the Jacobian from the left: $g^\top J$, one combination of **rows** at a time. **Forward mode** starts with a direction $t$ at the input and multiplies from the right: $J\,t$, one combination of **columns** at a time, while the values are computed.
+# `backward` gets a gradient at the output and multiplies by the Jacobian from the left. $g^\top J$ is one combination of **rows** at a time. **Forward mode** starts with a direction $t$ at the input and multiplies from the right. $J\,t$ is one combination of **columns** at a time, while the values are computed.
 #
 # **Predict**: a function from 1 number to 1000 numbers: which mode gets its whole Jacobian in one go? And a loss of 1000 parameters?
 #
-# A Function takes part with one more static method, `jvp(ctx, t)`: one tangent in for each input, one tangent out for each output. What it needs must be saved *for forward*: `ctx.save_for_forward(...)`, beside `save_for_backward`.
+# A Function takes part with one more static method, `jvp(ctx, t)`. It gets one tangent per input and returns one per output. What it needs must be saved *for forward*: `ctx.save_for_forward(...)`, beside `save_for_backward`.
 #
 # Below, `jvp` has a slip. **Predict**: is `backward` wrong?
 
-# %% [markdown] lang="zh" pair="forward" of="cb1d6800"
+# %% [markdown] lang="zh" pair="forward" of="52aba109"
 # ## 1. 往前推，而不是往回传
 #
 # `backward` 从输出端的梯度出发，从左边乘雅可比矩阵：$g^\top J$，一次得到**行**的一个组合。**前向模式**从输入端的方向 $t$ 出发，从右边乘：$J\,t$，一次得到**列**的一个组合，而且是边算函数值边得到。
@@ -200,13 +200,13 @@ grad(lambda weight: CombinedLinear.apply(rows, weight, bias).sum())(weight)
 # 1. `forward(input, weight, bias)` computes and nothing else;
 # 2. `setup_context(ctx, inputs, output)` saves and computes nothing. `inputs` holds *all* arguments of `forward`, those that were left out with their defaults.
 #
-# For `vmap` one line more: `generate_vmap_rule = True` in the class. PyTorch then runs all your methods under vmap, so they must be made of torch operations, and must not write a batched tensor into one that is not. **Predict**: which line above would break if only `bias` is batched?
+# For `vmap` one line more: `generate_vmap_rule = True` in the class. PyTorch then runs all your methods under vmap. So they must be made of torch operations, and must not write a batched tensor into another one. **Predict**: which line above would break if only `bias` is batched?
 #
 # ### Exercise `linear_ported`
 #
 # Port it. Both ways of leaving `bias` out must work: not given, and given as `None`.
 
-# %% [markdown] lang="zh" pair="port-why" of="6d3ba5df"
+# %% [markdown] lang="zh" pair="port-why" of="ca09526d"
 # 它拒绝了。这些变换需要把 `forward` 看成只与张量有关的函数，而把 `ctx` 放在一边。所以要拆成两半：
 #
 # 1. `forward(input, weight, bias)` 只负责计算；
@@ -353,7 +353,7 @@ class MatVec(Function):
 # %% [markdown] lang="en" pair="per-sample"
 # ## 4. A gradient for each sample
 #
-# `loss.backward()` gives one gradient for the whole batch. Differential privacy, influence functions and the search for mislabelled samples want one gradient **per sample**. The loop over samples is slow. `vmap` of `grad` says the same in one line: write the loss *of one sample*, take its gradient, map it over the batch.
+# `loss.backward()` gives one gradient for the whole batch. Differential privacy, influence functions and the search for mislabelled samples want one gradient **per sample**. The loop over samples is slow. `vmap` of `grad` says the same in one line. Write the loss *of one sample*, take its gradient, map it over the batch.
 #
 # **Predict** for the model `prediction = weight @ x + bias`, `weight` of shape (3,), and 5 samples: the shapes of the per-sample gradients of `weight` and `bias`.
 #
@@ -361,7 +361,7 @@ class MatVec(Function):
 #
 # Squared error, $(w^\top x_i + b - y_i)^2$. Return both gradients, of `weight` and of `bias`, one per sample. All samples share the parameters.
 
-# %% [markdown] lang="zh" pair="per-sample" of="24b62f4e"
+# %% [markdown] lang="zh" pair="per-sample" of="e1230b1c"
 # ## 4. 每个样本各自的梯度
 #
 # `loss.backward()` 只给一个梯度，整个批次合在一起。差分隐私、影响函数、寻找标错的样本，都需要**每个样本各自的**梯度。逐个样本循环太慢，`vmap` 加 `grad` 一行就能说清：写出**一个样本**的损失，求它的梯度，再映射到整个批次。
@@ -421,11 +421,11 @@ print(f"size of the sum {gradients.sum(0).norm():.3f}, the three largest: {sorte
 #
 # ## 5. A Hessian, forward over reverse
 #
-# The Hessian is the Jacobian of the gradient. The gradient has as many inputs as outputs, so either mode will do for the outer one. Usual is: reverse inside, forward outside, `jacfwd(jacrev(f))`. A Function in `f` then needs everything that you have met: a `backward` that can be differentiated, a `jvp`, and a vmap rule.
+# The Hessian is the Jacobian of the gradient. The gradient has as many inputs as outputs, so either mode will do for the outer one. Usual is: reverse inside, forward outside, `jacfwd(jacrev(f))`. A Function in `f` then needs all of it: a `backward` that can be differentiated, a `jvp`, and a vmap rule.
 #
 # **Predict** the Hessian of $f(x) = \sum_i x_i^3$: which entries are not zero? The Jacobian view of its gradient shows it.
 
-# %% [markdown] lang="zh" pair="hessian" of="8e6e691e"
+# %% [markdown] lang="zh" pair="hessian" of="9e265136"
 # 什么也看不到：在拟合得最好的地方，它们互相抵消了。逐个来看，三个标错的样本就现形了。（对平面来说，只看残差也能找出它们；换成网络，就要看梯度了。）
 #
 # ## 5. 黑塞矩阵：前向套反向

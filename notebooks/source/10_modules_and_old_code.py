@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 10 · Modules and old code
 #
-# A Function computes and keeps nothing. Weights have to live somewhere, be found by the optimizer, saved to disk and moved to another dtype: that is what a **module** is for. And much code that you will meet was written for a PyTorch that no longer exists.
+# A Function computes and keeps nothing. Weights have to live somewhere. The optimizer finds them, they are saved to disk and moved to another dtype: that is what a **module** is for. And much code that you will meet was written for a PyTorch that no longer exists.
 #
 # **After it you can**
 #
@@ -30,7 +30,7 @@
 #
 # **You need** notebooks 01 and 02. **Time**: about 45 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="eef2bbf8"
+# %% [markdown] lang="zh" pair="intro" of="dbaf5d34"
 # # 10 · 模块与旧代码
 #
 # Function 只管计算，什么也不保存。权重总得有个地方住：优化器要找得到，能存盘，能换 dtype——这就是**模块**的用处。另外，你会遇到大量为早已不存在的 PyTorch 写的代码。
@@ -66,11 +66,11 @@ import nbautograd
 # | **functional** | nothing; a plain function with defaults around `apply` | `torch.nn.functional.linear` |
 # | **module** | parameters and buffers; calls the functional | `torch.nn.Linear` |
 #
-# PyTorch 2.13 lets `apply` take keyword arguments, 2.6 does not; names, defaults and a docstring that hold in every version belong in the functional form. Anything without parameters needs no module.
+# PyTorch 2.13 lets `apply` take keyword arguments, 2.6 does not. Names, defaults and a docstring that hold in every version belong in the functional form. Anything without parameters needs no module.
 #
 # Here are the first two. **Predict.** The graph of `linear(x, w)` below: how many leaves, and what are they called?
 
-# %% [markdown] lang="zh" pair="three" of="6f8dfa42"
+# %% [markdown] lang="zh" pair="three" of="d48d7bad"
 # ## 1. 同一件事的三种写法
 #
 # | 写法 | 保存什么 | 例子 |
@@ -141,9 +141,9 @@ print({name: getattr(home, name).dtype for name in ("parameter", "plain", "buffe
 #
 # ### Exercise `linear_module`
 #
-# Write the module on top of `linear` from above. It takes `input_features, output_features, bias=True`; names its parameters `weight` (out × in) and `bias`; without bias, `bias` is `None`; begins with small random numbers of both signs, uniform in ±0.1, say; computes in float64 after `.double()`; and tells its sizes when printed: `input_features=4, output_features=3, bias=False`.
+# Write the module on top of `linear` from above. It takes `input_features, output_features, bias=True`. Its parameters are `weight` (out × in) and `bias`; without bias, `bias` is `None`. They begin with small random numbers of both signs, such as uniform in ±0.1. It computes in float64 after `.double()`. When printed it tells its sizes: `input_features=4, output_features=3, bias=False`.
 
-# %% [markdown] lang="zh" pair="module-task" of="3ef00e5e"
+# %% [markdown] lang="zh" pair="module-task" of="ef5d46ad"
 # `state_dict()` 认识 `parameter` 和 `buffer`，不认识普通张量；后者还是 float32。优化器同样不认识它，训练会撇下它照样进行。
 #
 # ### 练习 `linear_module`
@@ -180,11 +180,11 @@ class Linear(nn.Module):
 # %% [markdown] lang="en" pair="module-learns"
 # ### It learns
 #
-# The spiral arms of notebook 02 again. There every weight was carried from step to step by hand; now modules own them, and an optimizer finds them by itself: those that are registered. In the second network the first layer's weight is a plain tensor, as `plain` was above.
+# The spiral arms of notebook 02 again. There every weight was carried from step to step by hand. Now modules own them, and an optimizer finds those that are registered. In the second network the first layer's weight is a plain tensor, as `plain` was above.
 #
 # **Predict.** Its gradient arrives all the same, in every step. What becomes of the loss?
 
-# %% [markdown] lang="zh" pair="module-learns" of="b57b6f52"
+# %% [markdown] lang="zh" pair="module-learns" of="2a069ac9"
 # ### 它在学习
 #
 # 还是第 02 课的旋臂。那时每个权重都要亲手从这一步带到下一步；现在权重归模块所有，优化器自己就能找到——前提是登记过。第二个网络里，第一层的权重是一个普通张量，就像上面的 `plain`。
@@ -230,9 +230,9 @@ plt.legend()
 plt.show()
 
 # %% [markdown] lang="en" pair="homeless"
-# It goes down, and stops higher: the first weight never moves, and the rest of the network learns what it can. Worse, `zero_grad` does not know the tensor either, so its `.grad` is the sum over all steps.
+# It goes down, and stops higher. The first weight never moves, and the rest of the network learns what it can. Worse, `zero_grad` does not know the tensor either, so its `.grad` is the sum over all steps.
 
-# %% [markdown] lang="zh" pair="homeless" of="a1b59c8a"
+# %% [markdown] lang="zh" pair="homeless" of="85ec561b"
 # 还是在下降，但停在更高的地方：第一个权重从来不动，网络的其余部分只能尽力而为。更糟的是，`zero_grad` 也不认识这个张量，所以它的 `.grad` 是所有步骤之和。
 
 # %% [markdown] lang="en" pair="legacy"
@@ -269,11 +269,11 @@ except RuntimeError as error:
     print(str(error).split(".")[0])
 
 # %% [markdown] lang="en" pair="transpose" tags=["shown"]
-# The migration is written under the cell: static methods, `ctx` in the place of `self`, what `__init__` took becomes an argument of `forward`, and `backward` returns one value for **each** argument, so `None` for the constant.
+# The migration is written under the cell. Methods are static, and `ctx` replaces `self`. What `__init__` took becomes an argument of `forward`. `backward` returns one value for **each** argument, so `None` for the constant.
 #
 # The old notes mention a `Transpose` too, which is told in `__init__` which two dimensions to swap. Here it is in their style, and below it as one writes it today. (The old one returned a view of its input; today's returns memory of its own, as notebook 07 asks.)
 
-# %% [markdown] lang="zh" pair="transpose" tags=["shown"] of="24b4ee44"
+# %% [markdown] lang="zh" pair="transpose" tags=["shown"] of="94d1e858"
 # 单元格下面已经写出了改写的结果：静态方法，`ctx` 代替 `self`，原来 `__init__` 接受的东西变成 `forward` 的参数；`backward` 要为**每个**参数返回一个值，所以常数对应的是 `None`。
 #
 # 旧笔记里还提到一个 `Transpose`，由 `__init__` 得知要交换哪两个维度。下一格先按那时的写法写出，再给出今天的写法。（旧的返回的是输入的视图；新的照 07 的要求，返回自己的内存。）

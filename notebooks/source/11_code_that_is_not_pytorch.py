@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 11 · Code that is not PyTorch
 #
-# The forward that you need is written already: in NumPy, in Fortran, in a simulator that somebody sold to your institute. Autograd cannot look inside. A Function can stand around it and say what the gradient is, and this notebook is about the three ways to know that: derive it, approximate it, or do without.
+# The forward that you need is written already: in NumPy, in Fortran, in a simulator that your institute bought. Autograd cannot look inside. A Function can wrap it and say what the gradient is. There are three ways to know that: derive it, approximate it, or do without.
 #
 # **After it you can**
 #
@@ -30,7 +30,7 @@
 #
 # **You need** notebooks 01 to 03. **Time**: about 50 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="c5056ee0"
+# %% [markdown] lang="zh" pair="intro" of="a8d81298"
 # # 11 · 不是 PyTorch 的代码
 #
 # 你要的前向早就有人写好了：用 NumPy，用 Fortran，或者藏在研究所买来的仿真软件里。自动求导看不到里面。但可以用一个 Function 把它包起来，由你说明梯度是什么。怎样才知道梯度是什么？这一课讲三条路：推导、近似，或者不要梯度。
@@ -78,14 +78,14 @@ print("y needs a gradient:", y.requires_grad)
 nbautograd.why_none(x, y)
 
 # %% [markdown] lang="en" pair="function-around"
-# `np.exp` accepts a plain tensor and returns one. PyTorch refuses to hand over a tensor that requires grad, since its history would be lost; and when you insist, with `detach()`, the history is lost. `why_none` says so: `y` has no graph.
+# `np.exp` accepts a plain tensor and returns one. PyTorch refuses to hand over a tensor that requires grad, since its history would be lost. If you insist, with `detach()`, the history is lost. `why_none` says so: `y` has no graph.
 #
-# Inside a Function's `forward` nothing is recorded anyway, so leaving is allowed there, without `detach()`, and `backward` repairs the tape: it says what the gradient is.
+# Inside a Function's `forward` nothing is recorded anyway, so leaving is allowed there, without `detach()`. `backward` repairs the tape: it says what the gradient is.
 #
 # Four things go wrong again and again:
 #
 # - **The way back changes the dtype.** NumPy likes float64. A float32 model then gets a float64 output, and the next layer complains, or worse, does not.
-# - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant: this Function's part would be missing, silently. `@once_differentiable` makes it an error, wherever `grad_output` needs a gradient (behind a plain `.sum()` it does not: notebook 08).
+# - **`backward` leaves PyTorch too**, so a second derivative would be taken of a constant. This Function's part would be missing, silently. `@once_differentiable` makes it an error, wherever `grad_output` needs a gradient (behind a plain `.sum()` it does not: notebook 08).
 # - **NumPy shares memory.** `x.numpy()` is not a copy: `array = x.numpy(); array *= 2` changes the caller's tensor.
 # - **An array without dimensions turns into a number.** `np.exp` of one gives an `np.float64`, which `torch.from_numpy` refuses. `np.asarray(...)` around it gives an array again.
 #
@@ -93,7 +93,7 @@ nbautograd.why_none(x, y)
 #
 # $\operatorname{softplus}(x) = \log(1 + e^x)$, computed by NumPy in `forward` **and** in `backward`. It must take float32 and float64 and give back the same, survive $x = 800$, and refuse a second derivative. (`np.logaddexp(a, b)` is $\log(e^a + e^b)$ without overflow.)
 
-# %% [markdown] lang="zh" pair="function-around" of="09db9c1e"
+# %% [markdown] lang="zh" pair="function-around" of="8d0fd11a"
 # 普通张量，`np.exp` 能算，得到的也还是张量。需要梯度的张量，PyTorch 不肯交出去，因为历史会丢；你若坚持用 `detach()`，历史就真的丢了。`why_none` 说的就是这个：`y` 没有计算图。
 #
 # 在 Function 的 `forward` 里，反正什么都不会被记录，所以可以放心离开，也用不着 `detach()`；由 `backward` 来补上这一段：它说明梯度是什么。
@@ -186,7 +186,7 @@ class Correlate(Function):
 #
 # ## 3. The open question
 #
-# A blog post that explains custom Functions by example ends with a question: *if I do not know the derivative, can `backward` take differences of `forward` instead?*
+# A blog post that explains custom Functions ends with a question. *If I do not know the derivative, can `backward` take differences of `forward` instead?*
 #
 # It can. Move $x$ by a small step $h$ and watch the output:
 #
@@ -198,9 +198,9 @@ class Correlate(Function):
 #
 # ### Exercise `numerical_backward`
 #
-# `box` is a function from a NumPy array to a NumPy array, and nobody knows what is in it. Write `Numerical.apply(box, x)`: forward calls it, backward takes central differences. At most $2n + 1$ calls for forward and backward together, and an error below one millionth of the largest gradient; `x` is float64. The checks also try a matrix, and every second element of something longer.
+# `box` is a function from a NumPy array to a NumPy array, and nobody knows what is in it. Write `Numerical.apply(box, x)`: forward calls it, backward takes central differences. Make at most $2n + 1$ calls for forward and backward together. The error must be below one millionth of the largest gradient; `x` is float64. The checks also try a matrix, and every second element of something longer.
 
-# %% [markdown] lang="zh" pair="question" of="ae6e28e9"
+# %% [markdown] lang="zh" pair="question" of="af1f528d"
 # $g$ 有 5 个元素，`"full"` 能变回 7 个。
 #
 # ## 3. 那个没有回答的问题
@@ -248,11 +248,11 @@ class Numerical(Function):
 # %% [markdown] lang="en" pair="curve"
 # It works, and it agrees with the derivative. It *is* what a gradient check compares with. So what is the price?
 #
-# **The calls.** $2n$ of them, 12 for six inputs and 301,056 for the picture, where a derived backward needs about one. If a call takes 50 ms, the six are ready in 0.6 seconds, and the picture in four hours, for one backward.
+# **The calls.** $2n$ of them, 12 for six inputs and 301,056 for the picture, where a derived backward needs about one. If a call takes 50 ms, one backward takes 0.6 seconds for the six, and four hours for the picture.
 #
-# **The digits.** Notebook 03 drew the curve: with a large step the difference misses the curvature, with a small one the round-off is divided by $h$. For float64 the central difference is best near $h = 10^{-5}$, with some eleven digits; the forward difference near $10^{-8}$, with eight. For float32 the forward difference keeps three to four, near $h = 3\cdot10^{-4}$, and a step of $10^{-8}$ keeps none: $x + h$ is $x$.
+# **The digits.** Notebook 03 drew the curve. With a large step the difference misses the curvature; with a small one the round-off is divided by $h$. For float64 the central difference is best near $h = 10^{-5}$, with some eleven digits; the forward difference near $10^{-8}$, with eight. For float32 the forward difference keeps three to four, near $h = 3\cdot10^{-4}$. A step of $10^{-8}$ keeps none: $x + h$ is $x$.
 
-# %% [markdown] lang="zh" pair="curve" of="c3469e5c"
+# %% [markdown] lang="zh" pair="curve" of="f247730e"
 # 行得通，而且和导数一致。梯度检查拿来对照的*就是*它。那么代价是什么？
 #
 # **调用次数。** 要 $2n$ 次：六个输入 12 次，图片 301,056 次；而推导出来的 backward 大约只要一次。假如调用一次要 50 毫秒，六个输入 0.6 秒就好，图片做一次反向就要四个小时。
@@ -330,9 +330,9 @@ points = torch.linspace(0.5, 2, 5, dtype=torch.float64, requires_grad=True)
 # | a simulator that draws new random numbers in each call | 3 | 1 | 10 | 0.05 | 2 | 1 |
 # | a loss that needs second derivatives | 3 | 1 | 10 | 2e-16 | 6 | 2 |
 #
-# `seconds` is what one call takes, `patience` what one backward may take; `noise` is the relative error of one value, `digits` how many digits of the gradient have to be right; `order` is that of the derivatives. At the bottom of its curve a central difference has a relative error near `noise ** (2 / 3)`.
+# `seconds` is what one call takes, `patience` what one backward may take. `noise` is the relative error of one value. `digits` is how many digits of the gradient have to be right, `order` that of the derivatives. At the bottom of its curve a central difference has a relative error near `noise ** (2 / 3)`.
 
-# %% [markdown] lang="zh" pair="rank" of="b185dffb"
+# %% [markdown] lang="zh" pair="rank" of="05cc8b3c"
 # 大约 1、4、8、3 位：先是步长太大，后来步长太小。
 #
 # ### 差分什么时候够用？
@@ -381,9 +381,9 @@ for name, (inputs, seconds, patience, noise, digits, order) in situations.items(
 #
 # ### Exercise `library_op`
 #
-# Make softplus an operation: computed by `np.logaddexp`, as in section 1 (`x.numpy()` is all right here too, for inside there are no gradients), for float32 and float64, with its fake and its gradient.
+# Make softplus an operation for float32 and float64, with its fake and its gradient. Compute it by `np.logaddexp`, as in section 1. `x.numpy()` is all right here too, for inside there are no gradients.
 
-# %% [markdown] lang="zh" pair="library-op" of="71555e06"
+# %% [markdown] lang="zh" pair="library-op" of="7c567c97"
 # 两种：测试，以及封闭的模拟器。（带随机性的模拟器，若每次调用都固定种子，就是第三种。）
 #
 # ## 5. 有名字的运算
@@ -439,9 +439,9 @@ softplus.register_autograd(softplus_backward, setup_context=save_input)
 # - **C++ and CUDA**: `torch.utils.cpp_extension`. (Old notes speak of `torch.utils.ffi`; that has been gone since PyTorch 1.0.)
 # - **No gradient at all**: with few parameters, an optimizer that needs none.
 #
-# **What to keep.** Leave in `forward`, come back with the same dtype, say the gradient in `backward`, and put `@once_differentiable` on it when it leaves as well. Differences are an answer for a black box with few inputs, in float64, once. For anything else: derive, and let a check take the differences.
+# **What to keep.** Leave in `forward`, come back with the same dtype, and say the gradient in `backward`. Put `@once_differentiable` on it if it leaves as well. Differences are an answer for a black box with few inputs, in float64, once. For anything else: derive, and let a check take the differences.
 
-# %% [markdown] lang="zh" pair="end" of="645ece63"
+# %% [markdown] lang="zh" pair="end" of="cf8050eb"
 # dtype 由 opcheck 发现，忘了的 `grad_output` 由梯度检查发现：两样都需要。只要停留在即时执行模式，Function 更简单。
 #
 # ## 6. 其他出路

@@ -54,11 +54,11 @@ import nbautograd
 # %% [markdown] lang="en" pair="stranger"
 # ## 1. A stranger at the door
 #
-# A diagonal matrix with the same number all along its diagonal is known by two numbers: its size and its value. No need to store the zeros.
+# A diagonal matrix with one number all along its diagonal is known by two numbers: size and value. No need to store the zeros.
 #
 # **Predict.** What does `torch.mean` say to such an object? And how would you tell it what the mean is?
 
-# %% [markdown] lang="zh" pair="stranger" of="3e87dcef"
+# %% [markdown] lang="zh" pair="stranger" of="9898fb04"
 # ## 1. 门外的陌生人
 #
 # 对角线上全是同一个数的对角矩阵，只用两个数就能说清：大小和数值。那些 0 不必存下来。
@@ -128,7 +128,7 @@ except TypeError as error:
 # %% [markdown] lang="en" pair="table"
 # Two questions. `torch.mean` was answered; `torch.mul` was not: the method returned `NotImplemented`, nobody else was there to ask, and torch raised.
 #
-# `NotImplemented` is not an error. It means *I do not know; ask the next one*. With two types that override, torch asks them one after the other (a subclass before its parent, else from left to right) until one answers. So a good guest looks at `types` first: if there is a type that it does not know, it lets that type speak.
+# `NotImplemented` is not an error. It means *I do not know; ask the next one*. If two types override, torch asks one after the other until one answers: a subclass before its parent, else from left to right. So a good guest looks at `types` first. If there is a type that it does not know, it lets that type speak.
 #
 # Asking `if func is ...` does not scale. The usual way is a **table** from torch function to your implementation, filled by a decorator.
 #
@@ -138,11 +138,11 @@ except TypeError as error:
 #
 # - `torch.mean` gives the mean as a number;
 # - `torch.add` of two of them gives a new `ScalarTensor`; of different sizes, a `ValueError`; with a tensor on either side, a tensor;
-# - for a function that is not in the table, return `NotImplemented`, so that torch raises its own `TypeError`; likewise for a call with a type that is neither yours nor a tensor.
+# - for a function that is not in the table, return `NotImplemented`, so that torch raises its own `TypeError`. Do so too for a type that is neither yours nor a tensor.
 #
 # Arguments may come by name: `torch.mean(input=s)`.
 
-# %% [markdown] lang="zh" pair="table" of="e885797f"
+# %% [markdown] lang="zh" pair="table" of="757ad87f"
 # 两次询问。`torch.mean` 得到了回答；`torch.mul` 没有：方法返回了 `NotImplemented`，又没有别人可问，torch 便抛出异常。
 #
 # `NotImplemented` 不是错误，它的意思是“我不知道，请问下一位”。如果有两个类型都带这个方法，torch 会依次询问（子类先于父类，其余从左到右），直到有人回答。所以懂礼貌的客人会先看 `types`：里面有自己不认识的类型，就让对方来说。
@@ -230,7 +230,7 @@ questions
 # %% [markdown] lang="en" pair="fallback" tags=["shown"]
 # One question only: by the time of the second call both arguments are plain tensors, and torch computes without asking.
 #
-# Writing out every function is much work, and it is tempting to turn *whatever came* into tensors and call `func` again. The Chinese notes that this course grew from do it in two lines:
+# Writing out every function is much work. It is tempting to turn *whatever came* into tensors and call `func` again. The Chinese notes that this course grew from do it in two lines:
 #
 # ```python
 # args = [a.tensor() if hasattr(a, "tensor") else a for a in args]
@@ -239,7 +239,7 @@ questions
 #
 # **Predict.** `torch.mul(s, s)` works with it. What happens with `torch.stack([s, s])`?
 
-# %% [markdown] lang="zh" pair="fallback" tags=["shown"] of="bdb9d6ea"
+# %% [markdown] lang="zh" pair="fallback" tags=["shown"] of="ff9ff756"
 # 只有一次询问：到第二次调用时，两个参数都已经是普通张量，torch 直接计算，不再问谁。
 #
 # 把每个函数都写一遍太费事，于是很想把*传来的一切*都变成张量，再调用一次 `func`。本课程所依据的中文笔记用两行就做到了：
@@ -274,13 +274,13 @@ except RecursionError:
     print("RecursionError")
 
 # %% [markdown] lang="en" pair="fallback-task"
-# It never ends. The list has no method `tensor`, so it is handed on as it is, with the objects still in it; torch finds them and asks again, and again. The tree shows that chain once and names it.
+# It never ends. The list has no method `tensor`, so it is passed on as it is, with the objects still in it. torch finds them and asks again, and again. The tree shows that chain once and names it.
 #
 # ### Exercise `dense_fallback`
 #
-# Repair the fallback. Whatever is not in the table is computed on tensors, wherever in the arguments your objects stand: in a list, a tuple, a list of lists, by name. `torch.mean` still comes from the table. (torch itself takes no list of lists; libraries on top of it do, and ask in the same way. The checks have such a function, `grid`, which puts `[[s, t], [t, s]]` together into one matrix.)
+# Repair the fallback. Whatever is not in the table is computed on tensors. Your objects may be anywhere in the arguments: in a list, a tuple, a list of lists, by name. `torch.mean` still comes from the table. (torch itself takes no list of lists; libraries on top of it do, and ask in the same way. The checks have such a function, `grid`, which puts `[[s, t], [t, s]]` together into one matrix.)
 
-# %% [markdown] lang="zh" pair="fallback-task" of="8f3e74e1"
+# %% [markdown] lang="zh" pair="fallback-task" of="531863dd"
 # 它停不下来。列表没有 `tensor` 方法，于是原样传了下去，里面的对象还在；torch 又发现了它们，又来询问，如此反复。调用树只把这条长链显示一次，并说明了原因。
 #
 # ### 练习 `dense_fallback`
@@ -345,15 +345,15 @@ for result in (x + x, x[1:], x.sum()):
     print(type(result).__name__, getattr(result, "unit", "no unit"))
 
 # %% [markdown] lang="en" pair="subclass-task"
-# Three results of the right type, and none has a unit. The method above does what the base class does; it is the one place that sees every call, and so the place to pass the unit on.
+# Three results of the right type, and none has a unit. The method above does what the base class does. It is the one place that sees every call, so it can pass the unit on.
 #
 # Inside the method call **`super().__torch_function__`**, not `func` itself: torch then computes without asking you again. (Even reading `x.shape` is a question.)
 #
 # ### Exercise `unit_tensor`
 #
-# Every floating tensor that comes out of a computation with units has that unit, also where there are several, as from `torch.max(x, dim=0)` or `x.split(1)`; whole numbers, such as places, may go without. Numbers and plain tensors have none and disturb nobody. Two different units in one call raise a `ValueError`, wherever they stand: also in a list, in a list of lists (for `grid`, as above), also by name. Gradients still flow. (A square metre is a matter for another day: the unit of `x * x` stays `"m"`.)
+# Every floating tensor that comes out of a computation with units has that unit. There may be several, as from `torch.max(x, dim=0)` or `x.split(1)`. Whole numbers, such as indices, may go without. Numbers and plain tensors have none and disturb nobody. Two different units in one call raise a `ValueError`, also in a list, in a list of lists (for `grid`, as above), or by name. Gradients still flow. (A square metre is a matter for another day: the unit of `x * x` stays `"m"`.)
 
-# %% [markdown] lang="zh" pair="subclass-task" of="1d1c1341"
+# %% [markdown] lang="zh" pair="subclass-task" of="77b0b6c1"
 # 三个结果类型都对，却都没有单位。上面的方法做的只是基类做的事；但它是唯一能看到每一次调用的地方，单位正该从这里传下去。
 #
 # 在方法里调用 **`super().__torch_function__`**，而不是 `func` 本身，这样 torch 计算时就不会再来问你。（连读取 `x.shape` 都算一次询问。）

@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 13 · Implicit differentiation
 #
-# Some results are not computed by a formula but *found*: by iterating until nothing moves, by solving an equation, by minimising. Autograd would follow every step of the search and keep all of it. You need not: a result that satisfies an equation has a derivative that follows from the equation alone, whichever way you found it.
+# Some results are not computed by a formula but *found*: by iterating until nothing moves, by solving an equation, by minimising. Autograd would follow every step of the search and keep all of it. You need not. If a result satisfies an equation, its derivative follows from the equation alone, whichever way you found it.
 #
 # **After it you can**
 #
@@ -29,7 +29,7 @@
 #
 # **You need** notebooks 01 to 04 and matrices. **Time**: about 70 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="c2804bc5"
+# %% [markdown] lang="zh" pair="intro" of="fcd90191"
 # # 13 · 隐函数求导
 #
 # 有些结果不是照公式算出来的，而是*找*出来的：迭代到不再变化，解一个方程，或者求一个最小值。自动求导会跟着搜索的每一步走，并且统统留存。其实不必：结果既然满足一个方程，它的导数就由这个方程决定，与你怎样找到它无关。
@@ -96,7 +96,7 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
     print(f"{steps:>2} steps: {size:>6} bytes, relative error {of_value:.0e} of the value, {of_gradient:.0e} of the gradient")
 
 # %% [markdown] lang="en" pair="newton-task"
-# The bytes grow with every step. The gradient is right later than the value: its error is larger by a factor that about doubles with each step, until both are gone.
+# The bytes grow with every step. The gradient is right later than the value. Its error is larger by a factor that about doubles with each step, until both are gone.
 #
 # ## 2. The equation knows
 #
@@ -108,9 +108,9 @@ for steps in (1, 2, 3, 4, 5, 6, 16):
 #
 # ### Exercise `newton_root`
 #
-# Write `Root`: `forward` by Newton's method, with the four operations of arithmetic on tensors (no `sqrt`, no power, nothing outside of torch), `backward` from the equation. The inputs lie between $10^{-8}$ and $10^8$. The checks allow as many bytes as one result has, and differentiate twice.
+# Write `Root`: `forward` by Newton's method, `backward` from the equation. Use only the four operations of arithmetic on tensors: no `sqrt`, no power, nothing outside of torch. The inputs lie between $10^{-8}$ and $10^8$. The checks allow as many bytes as one result has, and differentiate twice.
 
-# %% [markdown] lang="zh" pair="newton-task" of="a8c66406"
+# %% [markdown] lang="zh" pair="newton-task" of="3e3ac0e9"
 # 每多一步，字节数就多一份。梯度比数值晚一些才对：它的误差比数值的大，每多一步，倍数大约翻一番，直到两者都消失。
 #
 # ## 2. 方程什么都知道
@@ -311,11 +311,11 @@ class Ridge(Function):
 #
 # ## 5. Learn the hyperparameter
 #
-# How strong should $\lambda$ be? Usually one tries values on a grid. But your `Ridge` has a gradient with respect to it: fit on one half of the data, measure the loss on the other half, and walk down. ($\lambda = e^{s}$ keeps it positive.)
+# How strong should $\lambda$ be? Usually one tries values on a grid. But your `Ridge` has a gradient with respect to it. Fit on one half of the data, measure the loss on the other half, and walk down. ($\lambda = e^{s}$ keeps it positive.)
 #
 # **Predict** the sign of the gradient at a very small $\lambda$, for data with much noise.
 
-# %% [markdown] lang="zh" pair="tune" of="66699082"
+# %% [markdown] lang="zh" pair="tune" of="100c1c36"
 # 两次：一次与 $r$ 相乘，一次与 $w$ 相乘。所以有两项。
 #
 # ## 5. 让超参数自己学
@@ -358,12 +358,12 @@ print(f"strength {walk[0][0]:.3f} -> {walk[-1][0]:.2f}, best on the grid {grid.e
 #
 # **What to keep**
 #
-# - A result that satisfies $F(y, a) = 0$ has $dy/da = -F_y^{-1} F_a$. How it was found does not matter, as long as it was found: far from the solution the formula is wrong.
+# - A result that satisfies $F(y, a) = 0$ has $dy/da = -F_y^{-1} F_a$. How it was found does not matter, as long as it was found. Far from the solution the formula is wrong.
 # - `backward` solves one *transposed* linear system, then multiplies.
 # - What is kept does not depend on the number of iterations.
-# - At a minimum the equation is that the gradient vanishes; its derivative is the Hessian, which is why a singular one stops you.
+# - At a minimum the equation is that the gradient vanishes. Its derivative is the Hessian, which is why a singular one stops you.
 
-# %% [markdown] lang="zh" pair="end" of="caaa38cf"
+# %% [markdown] lang="zh" pair="end" of="02550a5f"
 # 负的：$\lambda$ 大一些，留出数据上的损失就小一些，于是往右走，一直走到谷底。（那一半数据就此用掉了：要公正地评测，得用没有参与过挑选的数据。）
 #
 # **记住这些**

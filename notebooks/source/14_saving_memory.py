@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 14 · Saving memory
 #
-# Training needs more memory than using a network, and often most of it is neither weights nor gradients: it is what forward leaves for backward. You write both, so you decide how much that is.
+# Training needs more memory than using a network. Often most of it is neither weights nor gradients, but what forward leaves for backward. You write both, so you decide how much that is.
 #
 # **After it you can**
 #
@@ -30,7 +30,7 @@
 #
 # **You need** notebooks 01 to 05 and 07. **Time**: about 80 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="19e57b0b"
+# %% [markdown] lang="zh" pair="intro" of="2768372a"
 # # 14 · 节省内存
 #
 # 训练一个网络比使用它更费内存；多出来的部分，大头往往既不是权重也不是梯度，而是前向为反向保存的张量。前向和反向都由你来写，保存多少也就由你决定。
@@ -60,11 +60,11 @@ import nbautograd
 # %% [markdown] lang="en" pair="mountain"
 # ## 1. What waits for backward
 #
-# torch can call two functions of yours: one whenever a tensor is saved for backward, one whenever it is taken out again (`saved_tensors_hooks`). `Ledger` hands out a slip for each saved tensor. When autograd drops the slip, the bytes are free again; a storage that is saved twice counts once, and the parameters, which are there anyway, do not count.
+# torch can call two functions of yours (`saved_tensors_hooks`): one when a tensor is saved for backward, one when it is taken out again. `Ledger` hands out a slip for each saved tensor. When autograd drops the slip, the bytes are free again. A storage that is saved twice counts once; the parameters, which are there anyway, do not count.
 #
-# **Predict** the curve of one training step of a network of twelve equal layers: where is its highest point, and what does it look like on both sides?
+# **Predict** the curve of one training step of twelve equal layers. Where is its highest point, and what does it look like on both sides?
 
-# %% [markdown] lang="zh" pair="mountain" of="43f0c411"
+# %% [markdown] lang="zh" pair="mountain" of="0f10f2e8"
 # ## 1. 为反向传播留着的内存
 #
 # torch 允许你提供两个函数：每次为反向保存张量时调用一个，每次取出时调用另一个（`saved_tensors_hooks`）。`Ledger`（账本）给每个保存的张量开一张票据（`Slip`）；自动求导丢掉票据时，对应的字节就释放了。同一块存储保存两次只算一次；参数本来就在内存里，不计入。
@@ -129,11 +129,11 @@ plt.show()
 print(f"{max(plain) / 1e6:.2f} MB at the top; one activation takes {x.numel() * 4 / 1e6:.3f} MB")
 
 # %% [markdown] lang="en" pair="entropy-task"
-# A mountain: every layer of forward carries something up, every layer of backward takes it down. Its *top* is what must fit beside the weights, their gradients and what is just being computed, and each layer leaves two tensors there: the input of its activation, and the activation, which is the next layer's input. The rest of this notebook makes the mountain lower, in four ways. It counts what *waits*: a tensor that a method uses in passing is not in it.
+# A mountain: every layer of forward carries something up, every layer of backward takes it down. Its *top* must fit next to the weights, their gradients and what is just being computed. Each layer leaves two tensors there: the input of its activation, and the activation, which is the next layer's input. The rest of this notebook makes the mountain lower, in four ways. It counts what *waits*: a tensor that a method uses in passing is not in it.
 #
 # ## 2. Keep one tensor
 #
-# In a language model the largest tensor is often the last: logits, one row for each word of text, one column for each word of the vocabulary. A loss written as a chain of operations keeps several of that size. For the loss with **label smoothing** $s$, where $1-s$ goes to the right class, and $s$ is spread evenly over all $C$,
+# In a language model the largest tensor is often the last. The logits have one row for each word of text, one column for each word of the vocabulary. A loss written as a chain of operations keeps several of that size. For the loss with **label smoothing** $s$, where $1-s$ goes to the right class, and $s$ is spread evenly over all $C$,
 #
 # $$L = -\frac1N \sum_n \sum_c q_{nc} \log p_{nc}, \qquad p = \operatorname{softmax}(x), \qquad q_{nc} = (1 - s)\,[c = t_n] + \frac sC,$$
 #
@@ -143,7 +143,7 @@ print(f"{max(plain) / 1e6:.2f} MB at the top; one activation takes {x.numel() * 
 #
 # Write `LeanCrossEntropy.apply(logits, target, smoothing)`; first derivatives are enough. What waits for backward may be *one* tensor of the logits' size, and a number or two for each row. Everything in torch is allowed this time, except to ask autograd, in either method. Logits of ±1000 are among the inputs.
 
-# %% [markdown] lang="zh" pair="entropy-task" of="7dea170d"
+# %% [markdown] lang="zh" pair="entropy-task" of="e10c06a2"
 # 像一座山：前向每经过一层就堆高一点，反向每经过一层就降低一点。除了权重、它们的梯度和正在计算的东西，内存还必须容得下*山顶*；每一层在山顶都占着两个张量：激活函数的输入，以及它的输出（也就是下一层的输入）。接下来用四种办法把这座山削低。这里只统计*留着*的：方法里临时用一下的张量不算。
 #
 # ## 2. 只留一个张量
@@ -288,15 +288,15 @@ print("the same gradients:", all(torch.allclose(a, b, rtol=1e-3, atol=1e-3) for 
 #
 # ## 4. In place, and backward from the output
 #
-# A layer's activation keeps its own input although nobody else wants it. If the activation can be undone, its derivative can be had from the *output*, which the next layer keeps anyway; then the input may be overwritten. The softplus $y = \log(1 + e^x)$ is such a one:
+# A layer's activation keeps its own input although nobody else wants it. If the activation can be undone, its derivative follows from the *output*, which the next layer keeps anyway. Then the input may be overwritten. The softplus $y = \log(1 + e^x)$ is such a one:
 #
 # $$\frac{dy}{dx} = \frac{e^x}{1 + e^x} = 1 - e^{-y}$$
 #
 # ### Exercise `softplus_in_place`
 #
-# Write `SoftplusInPlace`: it writes its result into the very tensor that it was given, says so to autograd (`ctx.mark_dirty`, notebook 07), returns it, and keeps nothing else. Inputs as large as ±1000 must come out right; near $y = 0$ there is a function in torch that does not lose the digits of $1 - e^{-y}$.
+# Write `SoftplusInPlace`. It writes its result into the very tensor that it was given and says so (`ctx.mark_dirty`, notebook 07). It returns that tensor and keeps nothing else. Inputs as large as ±1000 must come out right. Near $y = 0$ a function in torch keeps the digits of $1 - e^{-y}$.
 
-# %% [markdown] lang="zh" pair="inplace-task" of="60f4c505"
+# %% [markdown] lang="zh" pair="inplace-task" of="1af26659"
 # 降到 1/4.4，代价是多做一次卷积。
 #
 # ## 4. 原地写入，由输出求导
@@ -331,17 +331,17 @@ class SoftplusInPlace(Function):
 # %% [markdown] tags=["shown"] lang="en" pair="checkpoint-task"
 # ## 5. A checkpoint
 #
-# Recomputation needs no formula of yours if autograd does it: keep the *inputs* of a whole block, run it without a graph, and in backward run it again, this time with one. That is a **checkpoint**.
+# Recomputation needs no formula of yours if autograd does it. Keep the *inputs* of a whole block and run it without a graph. In backward run it again, this time with one. That is a **checkpoint**.
 #
-# Three things go wrong if nobody thinks of them. The second run needs gradients switched on, and leaves that are its own: the graph must end at the block's inputs. And if the block draws **random numbers**, as dropout does, the second run drops other elements than the first, and the gradient belongs to another function. `torch.get_rng_state()` and `torch.set_rng_state(state)` take torch back to a moment; `with torch.random.fork_rng(devices=[])` puts things back as they were.
+# Three things go wrong if nobody thinks of them. The second run needs gradients switched on, and leaves of its own. The graph must end at the block's inputs. If the block draws **random numbers**, as dropout does, the second run drops other elements. Then the gradient belongs to another function. `torch.get_rng_state()` and `torch.set_rng_state(state)` take torch back to a moment; `with torch.random.fork_rng(devices=[])` puts things back as they were.
 #
 # **Predict**: would a test that compares gradients without dropout notice?
 #
 # ### Exercise `checkpoint`
 #
-# Write `Checkpoint.apply(function, *inputs)` for a `function` of tensors that returns one tensor. It runs once in forward and once in backward; some inputs may want no gradient, among them tensors of whole numbers. After backward the random numbers continue as if backward had drawn none. `torch.autograd.grad` is allowed here.
+# Write `Checkpoint.apply(function, *inputs)` for a `function` of tensors that returns one tensor. It runs once in forward and once in backward. Some inputs may want no gradient, among them tensors of whole numbers. After backward the random numbers continue as if backward had drawn none. `torch.autograd.grad` is allowed here.
 
-# %% [markdown] tags=["shown"] lang="zh" pair="checkpoint-task" of="a07c7c30"
+# %% [markdown] tags=["shown"] lang="zh" pair="checkpoint-task" of="cc6b1ff9"
 # ## 5. 检查点
 #
 # 把重算交给自动求导，就用不着你推公式：只保存整个块的*输入*，前向时运行一遍，不建图；反向时再运行一遍，这次建图。这就是**检查点**（checkpoint）。
@@ -382,11 +382,11 @@ class Checkpoint(Function):
 #
 # ## 6. The mountain again
 #
-# Twelve layers, as above, in four ways: as they are; with your softplus in place; each pair of layers behind a checkpoint; both. (In the checkpoint the parameters are inputs too: only what goes in as an input gets a gradient.)
+# Twelve layers in four ways: as they are, with your softplus in place, each pair of layers behind a checkpoint, and both. (In the checkpoint the parameters are inputs too: only what goes in as an input gets a gradient.)
 #
 # **Predict**: what does the curve of the checkpoint look like on its way down?
 
-# %% [markdown] lang="zh" pair="range" of="e956c28f"
+# %% [markdown] lang="zh" pair="range" of="884538a7"
 # 不能：没有随机数，第二遍和第一遍是一样的。
 #
 # ## 6. 再看那座山
@@ -442,13 +442,13 @@ plt.show()
 #
 # **What to keep**
 #
-# - What counts is the top of the mountain: what waits when forward ends, and what a recomputed block adds on the way down.
+# - The top of the mountain counts. It is what waits when forward ends, and what a recomputed block adds on the way down.
 # - Fuse: one Function in place of a chain keeps what its own derivative needs, not what each step needs.
 # - Recompute what is large and cheap. What the rest of the network keeps anyway costs you nothing: prefer to save inputs and outputs.
 # - In place pays where the derivative can be read off the output; `mark_dirty` keeps it honest.
 # - If you run something twice, use the same random numbers, and restore the generator afterwards. torch has the checkpoint ready made: `torch.utils.checkpoint`.
 
-# %% [markdown] lang="zh" pair="end" of="04cb6483"
+# %% [markdown] lang="zh" pair="end" of="6c262b5d"
 # 像锯齿：每一块重算时先升上去一截，再降下来。
 #
 # **记住这些**

@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 15 · An operation of your own
 #
-# The last notebook but for a supplement. You choose an operation, write it, and ship it with a test. By now you know how to find out whether an operation is right. Whether the *test* is any good is another question, and there is a way to ask it: spoil the backward a little, in twenty ways, and count how many of these **mutants** the test notices.
+# The last notebook but for a supplement. You choose an operation, write it, and ship it with a test. By now you know how to find out whether an operation is right. Whether the *test* is any good is another question. Spoil the backward a little, in twenty ways, and count how many of these **mutants** the test notices.
 #
 # **After it you can**
 #
@@ -28,7 +28,7 @@
 #
 # **You need** notebooks 01 to 05. **Time**: about 60 minutes with an operation from the list; one from your own work takes what it takes.
 
-# %% [markdown] lang="zh" pair="intro" of="8f82d011"
+# %% [markdown] lang="zh" pair="intro" of="319c1682"
 # # 15 · 你自己的运算
 #
 # 除了一篇补充，这是最后一课。你来选一个运算，写出来，连同测试一起交付。运算对不对，你已经知道怎样检查。那么*测试*好不好呢？这是另一个问题，也有办法回答：把 backward 稍稍改坏，改出二十个各不相同的版本，再数一数这些**变异体**（mutant）有多少逃不过测试。
@@ -54,9 +54,9 @@ from nbautograd.course.mutants import kills, mutants
 # %% [markdown] lang="en" pair="mutants"
 # ## 1. Twenty ways to be wrong
 #
-# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies of it with one edit each: a sign, a mean for a sum, a factor, a name left out, two gradients exchanged. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
+# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies with one edit each: a sign, a mean for a sum, a factor, a missing name, two swapped gradients. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
 
-# %% [markdown] lang="zh" pair="mutants" of="4ba6fc87"
+# %% [markdown] lang="zh" pair="mutants" of="93a984cf"
 # ## 1. 二十种错法
 #
 # `Pool` 是一组值的加权平均，权重是分数的 softmax，也就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处：变个正负号、把求和换成平均、多乘一个因子、漏掉一个名字、对调两个梯度。每一份都能运行，返回的梯度自动求导也照单全收，却都是错的。
@@ -151,13 +151,13 @@ plt.show()
 print({test.__name__: sum(row) for test, row in zip(tests, table, strict=True)})
 
 # %% [markdown] lang="en" pair="telling-task"
-# Green grows downwards. Tests that only run the code, or look at values, see nothing of a backward. Ones are bad numbers to test with: whatever is multiplied by them, averaged over them, exchanged among them, stays the same.
+# Green grows downwards. Tests that only run the code, or look at values, see nothing of a backward. Ones are bad numbers to test with. Multiply by them, average over them, swap them: everything stays the same.
 #
 # ### Exercise `telling_inputs`
 #
-# Find one point that tells: three float64 tensors `telling = (scores, values, grad_output)`, of shapes (n, k), (n, k) and (n,), with numbers that *you write down*, at which the comparison alone kills all twenty. What cannot tell by itself is refused: a single row, a row of equal numbers, a constant `grad_output`. Twenty numbers in all are allowed; how few are enough?
+# Find one point at which the comparison alone kills all twenty. It is `telling = (scores, values, grad_output)`, three float64 tensors of shapes (n, k), (n, k) and (n,), with numbers that *you write down*. What cannot tell by itself is refused: a single row, a row of equal numbers, a constant `grad_output`. Twenty numbers in all are allowed; how few are enough?
 
-# %% [markdown] lang="zh" pair="telling-task" of="bc556f9c"
+# %% [markdown] lang="zh" pair="telling-task" of="1723fab6"
 # 越往下，绿色越多。只把代码跑一遍、或者只看前向数值的测试，对 backward 一无所知。全用 1 来测也很糟：乘以 1、对一排 1 求平均、把它们互换，结果都不变。
 #
 # ### 练习 `telling_inputs`
@@ -183,9 +183,9 @@ telling = (
 #
 # ### Exercise `own_operation`
 #
-# Write `Own`, with as many arguments as you like. Besides `forward` and `backward` it has two static methods: `plain(*inputs)`, the same in torch's own operations, short rather than fast; and `example(seed)`, a tuple of inputs, other ones for each seed, floating tensors in float64. They are the declaration by which your operation is judged like every exercise of this course; its backward must have enough lines for twenty mutants, and some entry of a gradient must depend on other entries of the inputs (in a sum of squares none does). (`Pool` is taken.)
+# Write `Own`, with as many arguments as you like. Besides `forward` and `backward` it has two static methods. `plain(*inputs)` computes the same in torch's own operations, short rather than fast. `example(seed)` returns a tuple of inputs, other ones for each seed, floating tensors in float64. By these your operation is judged like every exercise of this course. Its backward must have enough lines for twenty mutants. Some entry of a gradient must depend on other entries of the inputs (in a sum of squares none does). (`Pool` is taken.)
 
-# %% [markdown] lang="zh" pair="own-task" of="4b0f6a1e"
+# %% [markdown] lang="zh" pair="own-task" of="dff9c234"
 # 十个：两行，每行两个。
 #
 # ## 3. 你的运算
@@ -240,14 +240,14 @@ class Own(Function):
 #
 # ### Exercise `own_test`
 #
-# Write `test(function)`: it objects, with `assert` or by returning `False`, when a Function that claims to be yours has a wrong gradient. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on
+# Write `test(function)`. If a Function that claims to be yours has a wrong gradient, it objects, with `assert` or by returning `False`. It may use `plain`, differences, `torch.autograd.gradcheck`, whatever you have learnt to trust. It is run on
 #
-# - your operation, which it must accept, whatever the random numbers are and however its backward is written: compare with a tolerance;
+# - your operation, which it must accept, whatever the random numbers and however backward is written: compare with a tolerance;
 # - backwards that return None, zeros, or one gradient twice as large, or put the mean of `grad_output` in the place of each of its numbers: all must die;
 # - twenty mutants, drawn anew each time: eighteen must die;
 # - the same mutants in the place of `Own.backward`, since that is where somebody will change it: a test that compares with `Own` itself would see nothing.
 
-# %% [markdown] lang="zh" pair="test-task" of="a2a7cc0a"
+# %% [markdown] lang="zh" pair="test-task" of="27dc1691"
 # ## 4. 你的测试
 #
 # 要交付的是一对：一个运算，一个测试；日后谁改动了运算，就要运行这个测试。
@@ -305,13 +305,13 @@ for number, (mutant, found) in enumerate(zip(made, killed, strict=True), 1):
 # **What to keep**
 #
 # - A test is worth what it notices. Mutants count it.
-# - Random numbers of both signs, shapes that are not square, more than one row, a random `grad_output`: four habits that cost nothing.
+# - Four habits cost nothing: random numbers of both signs, shapes that are not square, more than one row, a random `grad_output`.
 # - The plain formula is the specification; ship it with the operation.
-# - Values are not everything: dtypes, what is written in place, second derivatives and vmap have checks of their own (03, 04, 07, 08, 09), and `nbautograd.gradcheck` asks for them together.
+# - Values are not everything. Dtypes, writes in place, second derivatives and vmap have checks of their own (03, 04, 07, 08, 09). `nbautograd.gradcheck` asks for them together.
 #
 # That was the course; 16 is a supplement. `%exercises` shows what is left.
 
-# %% [markdown] lang="zh" pair="end" of="d23cb305"
+# %% [markdown] lang="zh" pair="end" of="e2bf8091"
 # **记住这些**
 #
 # - 测试好不好，看它能发现多少错误；变异体把这变成了一个数。

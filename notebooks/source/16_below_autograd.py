@@ -18,7 +18,7 @@
 # %% [markdown] lang="en" pair="intro"
 # # 16 · Below autograd: dispatch and modes
 #
-# A supplement, for those who want to see the engine room. In notebook 12 torch asked your objects before it computed. Below autograd it asks once more, and there **every operation** of a program comes by, those that backward performs among them.
+# A supplement, for those who want to see the engine room. In notebook 12 torch asked your objects before it computed. Below autograd it asks once more. There **every operation** of a program comes by, also those of backward.
 #
 # **After it you can**
 #
@@ -28,7 +28,7 @@
 #
 # **You need** notebooks 01 and 12. **Time**: about 40 minutes.
 
-# %% [markdown] lang="zh" pair="intro" of="1059e818"
+# %% [markdown] lang="zh" pair="intro" of="de3aefc7"
 # # 16 · 自动求导之下：分派与模式
 #
 # 这一课是补充，写给想到机房里看一看的人。在 12 里，torch 计算之前会先问你的对象。在自动求导的下面，它还会再问一次；程序的**每一个运算**都从那里经过，反向传播自己做的也不例外。
@@ -56,11 +56,11 @@ import nbautograd
 #
 # `__torch_function__` is asked at the front door: `torch.add`, `x.sum()`, as you wrote them. Autograd works behind that door. Below it comes a second question, `__torch_dispatch__`. Here the functions are the primitive ones, such as `aten.add.Tensor`, and **backward's own operations come by as well**.
 #
-# A wrapper uses it: an object that says *I am a 2×2 float tensor*, holds another tensor, and answers each operation by computing with what it holds. torch's sharded and masked tensors, `DTensor` and `MaskedTensor`, are built like that. To look first, the cell uses a mode (section 2). Modes live in `torch.utils._python_dispatch`: the underscore says that torch may move it.
+# A wrapper uses it. It says *I am a 2×2 float tensor*, holds another tensor, and answers each operation by computing with that. torch's sharded and masked tensors, `DTensor` and `MaskedTensor`, are built like that. To look first, the cell uses a mode (section 2). Modes live in `torch.utils._python_dispatch`: the underscore says that torch may move it.
 #
 # **Predict.** `y = x * x; y.sum().backward()`: which primitive operations will be seen?
 
-# %% [markdown] lang="zh" pair="dispatch" of="91ac420d"
+# %% [markdown] lang="zh" pair="dispatch" of="b8b727e1"
 # ## 1. 再往下一层
 #
 # `__torch_function__` 守在大门口：看到的是你写下的 `torch.add`、`x.sum()`。进门之后才轮到自动求导；自动求导的下面还有第二次询问，`__torch_dispatch__`：这里的函数都是最基本的运算，例如 `aten.add.Tensor`，而且**反向传播自己做的运算也会经过这里**。
@@ -81,13 +81,13 @@ with Peek():
     (x * x).sum().backward()
 
 # %% [markdown] lang="en" pair="dispatch-task"
-# Two operations forward; then backward begins with a one (`ones_like`), spreads it (`expand`), multiplies with what was saved, once for each branch of `x * x`, and adds the two; the `detach` at the end puts the sum into `x.grad`. You derived this order in notebook 01; here it is, one primitive at a time.
+# There are two operations forward. Then backward begins with a one (`ones_like`) and spreads it (`expand`). It multiplies with what was saved, once for each branch of `x * x`, and adds the two. The `detach` at the end puts the sum into `x.grad`. You derived this order in notebook 01; here it is, one primitive at a time.
 #
 # ### Exercise `counting_wrapper`
 #
-# `Counting` wraps a tensor. Write `__torch_dispatch__`: unwrap what came, wherever it stands, compute, wrap every tensor that comes out (some functions give several), and count each operation under `str(func)` in `Counting.counts`. `__new__` is given: it makes an object of the inner tensor's shape, dtype and device, without data of its own.
+# `Counting` wraps a tensor. Write `__torch_dispatch__`. Unwrap what came, wherever it is, compute, and wrap every tensor that comes out (some functions give several). Count each operation under `str(func)` in `Counting.counts`. `__new__` is given: it makes an object of the inner tensor's shape, dtype and device, without data of its own.
 
-# %% [markdown] lang="zh" pair="dispatch-task" of="4f04d077"
+# %% [markdown] lang="zh" pair="dispatch-task" of="c99ec339"
 # 前向两个运算；接着反向传播从一个 1 开始（`ones_like`），把它铺开（`expand`），再为 `x * x` 的两个分支各乘一次保存的张量，然后加起来；末尾的 `detach` 把这个和放进 `x.grad`。这个次序你在 01 里推导过，现在它一个运算一个运算地摆在眼前。
 #
 # ### 练习 `counting_wrapper`
@@ -125,15 +125,15 @@ class Counting(torch.Tensor):
 # %% [markdown] lang="en" pair="modes"
 # ## 2. Everything at once
 #
-# A type is asked only about calls with an object of its own. A **mode** is asked about everything, for the time of a `with` block: `TorchFunctionMode` at the front door, `TorchDispatchMode` one floor below. `Peek` above was one. torch's FLOP counter is built on a mode, and so are the checks of your Functions in this course.
+# A type is asked only about calls with an object of its own. Inside a `with` block a **mode** is asked about everything: `TorchFunctionMode` at the front door, `TorchDispatchMode` one floor below. `Peek` above was one. torch's FLOP counter is a mode, and so are checks of this course.
 #
-# While a mode's method runs, the mode itself is switched off; so calling `func` there does not ask this mode again.
+# While a mode's method runs, the mode itself is switched off. So calling `func` there does not ask this mode again.
 #
 # ### Exercise `op_log`
 #
 # Write the mode `OpLog`. After `with OpLog() as log:` the list `log.names` holds the name, `str(func)`, of every primitive operation in order, those of backward among them. One log inside another: both see what the inner block does.
 
-# %% [markdown] lang="zh" pair="modes" of="65852229"
+# %% [markdown] lang="zh" pair="modes" of="c58f4bec"
 # ## 2. 一网打尽
 #
 # 类型只在参数里有自己的对象时才会被询问。**模式**则在 `with` 块里对一切运算都被询问：`TorchFunctionMode` 守大门，`TorchDispatchMode` 守下面一层。上面的 `Peek` 就是一个。torch 的 FLOP 计数器里就有一个模式；本课程检查你写的 Function 时，也用到模式。
@@ -163,11 +163,11 @@ class OpLog(TorchDispatchMode):
 # %% [markdown] lang="en" pair="nan"
 # ## 3. Who made the first NaN?
 #
-# Six points should stay apart: the loss is the sum of $e^{-d}$ over the distances $d$ of all pairs $(i, j)$, $i = j$ included.
+# Six points should stay apart. The loss is the sum of $e^{-d}$ over the distances $d$ of all pairs $(i, j)$, $i = j$ included.
 #
 # **Predict.** The loss is an ordinary number, and so is every number on the way to it. And the gradient?
 
-# %% [markdown] lang="zh" pair="nan" of="d61059d4"
+# %% [markdown] lang="zh" pair="nan" of="c4a72bb6"
 # ## 3. 第一个 NaN 是谁造成的？
 #
 # 让六个点彼此躲开：损失是所有点对 $(i, j)$（包括 $i = j$）的距离 $d$ 的 $e^{-d}$ 之和。
@@ -188,13 +188,13 @@ print(f"loss {loss.item():.2f}")
 print(points.grad)
 
 # %% [markdown] lang="en" pair="nan-task"
-# All of it is NaN, and one operation made the first number that was not finite; the others handed it on. A look at the values of forward does not find it. A mode does, as backward comes by as well.
+# All of it is NaN. One operation made the first number that was not finite; the others passed it on. A look at the values of forward does not find it. A mode does, as backward comes by as well.
 #
 # ### Exercise `nan_watch`
 #
-# Write the mode `NanWatch`. After `with NanWatch() as watch:` the name `watch.first`, `str(func)`, is that of the first operation with a NaN or an infinity in its result, although **everything it was given was finite**: tensors and numbers, in lists too, and by name. `None` if there was none. Nothing else changes. (Look at the arguments before the operation runs: it may write over them.)
+# Write the mode `NanWatch`. After `with NanWatch() as watch:`, `watch.first` is the `str(func)` of the first operation with a NaN or an infinity in its result, although **everything it was given was finite**. That means tensors and numbers, in lists too, and by name. `None` if there was none. Nothing else changes. (Look at the arguments before the operation runs: it may write over them.)
 
-# %% [markdown] lang="zh" pair="nan-task" of="aa74b0ac"
+# %% [markdown] lang="zh" pair="nan-task" of="9abae787"
 # 梯度全是 NaN。可是第一个“不是有限数”的数，只是某一个运算造成的，其余的不过是往下传。只看前向的数值找不到它；用模式就找得到，因为反向传播也从这里经过。
 #
 # ### 练习 `nan_watch`
@@ -310,9 +310,9 @@ for way in (masked_after, masked_before):
 # - A wrapper is asked about its own; a mode about everything, as long as its block lasts.
 # - Below autograd there is no difference between forward and backward: both are operations.
 # - Unwrap and look everywhere, in lists, in keywords, in numbers, and before the operation runs.
-# - The first number that is not finite has one author. `torch.autograd.detect_anomaly()` looks for NaN alone, and names the node that made the first, with its forward line: here the product `apart * apart`, not the root that made the infinity. A mode names the operation, and does so for infinities too.
+# - The first number that is not finite has one author. `torch.autograd.detect_anomaly()` looks for NaN alone, and names the node that made the first, with its forward line. Here that is the product `apart * apart`, not the root that made the infinity. A mode names the operation, and does so for infinities too.
 
-# %% [markdown] lang="zh" pair="end" of="1c0fd9bf"
+# %% [markdown] lang="zh" pair="end" of="5ac2b40e"
 # **记住这些**
 #
 # - 包装器只会被问到与自己有关的运算；模式在它的 `with` 块里什么都会被问到。
