@@ -248,6 +248,13 @@ ERRORS = """Look your error up by torch's own words. Each page has a program tha
 `nbautograd explain` answers. In a notebook, `%autograd_explain --run` beneath an error answers the same."""
 
 
+WHY = {
+    "in_place": "Forward saves tensors for backward: the derivative of `y = x.exp()` is `y`. Each tensor counts the "
+    "writes into its memory, its *version*. Where that has risen since forward, the saved numbers are gone, and "
+    "backward refuses to compute with others."
+}
+
+
 def error_page(kind: str, case: Case, said: str) -> None:
     """Write one page: the error, the program, the answer."""
     program = "import torch\n\n" + re.sub(
@@ -263,7 +270,8 @@ def error_page(kind: str, case: Case, said: str) -> None:
             raise Untrue(f"{case.name}: {ran.stdout}{ran.stderr}")
         fix = json.loads((Path(folder) / "said.json").read_text(encoding="utf-8")).get("fix")
     title = re.split(r"(?<=[a-z])[.:] ", said)[0].rstrip(".")
-    parts = [f"# {title.replace('`', '')}", "The whole of torch's first line:", fenced("text", said)]
+    why = f"{WHY.get(kind, '')} {messages.text(f'explain.{kind}.rule')}".strip()
+    parts = [f"# {title.replace('`', '')}", why, "The whole of torch's first line:", fenced("text", said)]
     parts += ["## A program that raises it", fenced("python", program)]
     parts += ["## What `nbautograd explain program.py` answers", fenced("text", ran.stdout.replace(folder, "."))]
     if fix and fix["verified"] and fix["line"]:

@@ -504,7 +504,7 @@ SENTENCES: dict[str, str] = {
     "command.audit.then": "what ran until then is checked",
     "command.finding.bug": "A mistake: the verdict is *wrong*, or the call breaks torch's contract.",
     "command.finding.lint": "Legal, and a trap: the verdict stays what it is.",
-    "command.finding.note": "Worth knowing: the verdict stays what it is.",
+    "command.finding.note": "Worth knowing: it is no mistake of your code by itself.",
     "command.explain.then": "what was seen until then follows",
     "command.audit.checking": "nbautograd: checking the custom gradients that ran. Ctrl-C ends it with what is done.",
     "command.audit.progress": "{percent} %: {what}",

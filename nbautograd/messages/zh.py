@@ -504,7 +504,7 @@ SENTENCES: dict[str, str] = {
     "command.audit.then": "将检查此前运行过的部分",
     "command.finding.bug": "错误：结论是*错误*，或者调用违反了 torch 的约定。",
     "command.finding.lint": "合法，但是个陷阱：结论不变。",
-    "command.finding.note": "值得知道：结论不变。",
+    "command.finding.note": "值得知道：它本身不是你代码的错误。",
     "command.explain.then": "下面是此前看到的内容",
     "command.audit.checking": "nbautograd：正在检查运行过的自定义梯度。按 Ctrl-C 可提前结束并保留已完成的部分。",
     "command.audit.progress": "{percent} %：{what}",

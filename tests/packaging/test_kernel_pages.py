@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +120,12 @@ def test_the_gate_of_the_page(rows: str, failed: int, pytester: pytest.Pytester,
     named = set(re.findall(r'name="test_ragged_softmax\[([^]]+)\]"', (pytester.path / "report.xml").read_text()))
     assert named == {"one piece", "ragged 5/7/19", "a tail of one"}
     run.assert_outcomes(passed=3 - failed, failed=failed)
+
+
+@pytest.mark.slow
+def test_the_program_of_two_processes_runs_as_it_stands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "how-to" / "two-processes.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "layers.py").write_text(program, encoding="utf-8")
+    runpy.run_path(str(tmp_path / "layers.py"), run_name="__main__")
+    assert "`column_linear` agrees with `linear`" in capfd.readouterr().out

@@ -59,6 +59,9 @@ def test_the_offered_line_mends_the_cell(pasted: Pasted, bare: Notebook) -> None
     report = nbautograd.gradcheck(names["RMSNorm"], (names["x"], names["weight"]))
     fix = report.findings[0].fix
     assert PYTHON[1].count(fix.before) == 1
+    page = (ROOT / "docs" / "start" / "read-a-report.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^block .*?(?=```)", page, re.DOTALL | re.MULTILINE)
+    assert table in str(report)  # the page that explains each column has the README's numbers
     bare(PYTHON[0])
     assert "backward is right" in bare(PYTHON[1].replace(fix.before, fix.source)).text
 
