@@ -55,7 +55,8 @@ def backward(
         [1.7320508075688772, 1.7320508075688772]
     """
     walk, flow = Walk(tensors, Names(names)), BackwardFlow()
-    handles = _attach(walk, flow)
+    handles = [node.register_prehook(_arrived(i, flow)) for i, node in enumerate(walk.live)]
+    handles += [node.register_hook(_left(i, walk, flow)) for i, node in enumerate(walk.live)]
     try:
         _run(tensors, gradient, retain_graph, create_graph, inputs=inputs)
     except KeyboardInterrupt:
@@ -63,28 +64,22 @@ def backward(
     except Exception as error:
         if raises or is_ours(error):
             raise
-        walk.notes.append(_stopped(walk, flow, error))
+        node = node_name(walk.live[flow.ran[-1]]) if flow.ran else "backward"
+        said = (stumbles.said(error).strip().splitlines() or [""])[0]
+        walk.notes.append(Phrase("graphs.backward_raised", node=node, error=f"{type(error).__name__}: {said}"))
     finally:
         for handle in handles:
             handle.remove()
     flow.first_bad = _first_bad(walk, flow)
     if flow.first_bad is not None:
-        node, what = flow.first_bad
-        walk.remarks.append(Phrase("graphs.first_bad", what=what, node=node_name(walk.live[node])))
+        bad, what = flow.first_bad
+        walk.remarks.append(Phrase("graphs.first_bad", what=what, node=node_name(walk.live[bad])))
     return walk.finish(flow)
 
 
 @hands_over
 def _run(*args: Any, **kwargs: Any) -> None:
     torch.autograd.backward(*args, **kwargs)
-
-
-def _attach(walk: Walk, flow: BackwardFlow) -> list[Any]:
-    handles = []
-    for i, node in enumerate(walk.live):
-        handles.append(node.register_prehook(_arrived(i, flow)))
-        handles.append(node.register_hook(_left(i, walk, flow)))
-    return handles
 
 
 def _arrived(i: int, flow: BackwardFlow) -> Callable[[Gradients], None]:
@@ -123,12 +118,6 @@ def _summary(gradient: torch.Tensor | None, expected: tuple[int, ...] | None = N
     except RuntimeError as error:  # a wrong shape is the engine's to complain about; sparse and nested ones cannot sum
         shape = tuple(gradient.shape)
         return TensorSummary(shape, str(gradient.dtype).removeprefix("torch."), reason=stumbles.said(error))
-
-
-def _stopped(walk: Walk, flow: BackwardFlow, error: Exception) -> Phrase:
-    node = node_name(walk.live[flow.ran[-1]]) if flow.ran else "backward"
-    first = (stumbles.said(error).strip().splitlines() or [""])[0]
-    return Phrase("graphs.backward_raised", node=node, error=f"{type(error).__name__}: {first}")
 
 
 def _first_bad(walk: Walk, flow: BackwardFlow) -> tuple[int, str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -67,7 +67,7 @@ def graph(
     """
     with collector_paused():
         made = Walk(tensors, Names(names), saved).finish()
-        return made if first is None else replace(made, nodes=tuple(tie_to_first(made.nodes, first)), first=first)
+        return made if first is None else replace(made, nodes=tuple(_tied_to(first, made.nodes)), first=first)
 
 
 @dataclass
@@ -142,7 +142,12 @@ class Walk:
         except KeyboardInterrupt:
             self.notes.append(Phrase("graphs.cut", nodes=len(self.live)))
         self.roots = [(index.get(node), number) for node, number in starts]
-        self._link(index)
+        self._next += [()] * (len(self.live) - len(self._next))  # after an interrupt between the two
+        for i, following in enumerate(self._next):
+            self.following.append([(index[n], k, nr) for k, (n, nr) in enumerate(following) if n in index])
+            if len(self.following[-1]) < len(following):
+                self.stops[i] = tuple([k for k, (n, _) in enumerate(following) if n is None])
+        self._next.clear()
 
     def _descend(self, root: Any, index: dict[Any, int]) -> None:
         stack = [root]
@@ -160,14 +165,6 @@ class Walk:
             for n, _ in reversed(following):
                 if n is not None and n not in index:
                     stack.append(n)
-
-    def _link(self, index: dict[Any, int]) -> None:
-        self._next += [()] * (len(self.live) - len(self._next))  # after an interrupt between the two
-        for i, following in enumerate(self._next):
-            self.following.append([(index[n], k, nr) for k, (n, nr) in enumerate(following) if n in index])
-            if len(self.following[-1]) < len(following):
-                self.stops[i] = tuple([k for k, (n, _) in enumerate(following) if n is None])
-        self._next.clear()
 
     def expected(self, i: int, position: int) -> tuple[int, ...] | None:
         """Return the shape that the target of an edge expects."""
@@ -219,11 +216,6 @@ class Walk:
         """Return sequence numbers, with the highest where torch does not say."""
         return [LEAF if number is None else number for number in self.sequence]
 
-    def order(self) -> list[int]:
-        """Return the engine's order, predicted."""
-        following = [[target for target, _, _ in edges] for edges in self.following]
-        return engine_order(following, self.numbers(), [node for node, _ in self.roots if node is not None])
-
     def finish(self, flow: BackwardFlow | None = None) -> AutogradGraph:
         """Make the graph of plain data, with what a backward carried if one ran."""
         flow = flow or BackwardFlow()
@@ -234,35 +226,28 @@ class Walk:
                 replace(node, gradient=flow.into(node.id), first_bad=bad[1] if node.id == bad[0] else "")
                 for node in nodes
             ]
-        names = self.output_names()
+        many = len(self.tensors) > 1
+        names = [  # the user's, else its place, else "output"
+            self.names.label(tensor) or place or Phrase("graphs.output", number=f" {i}" if many else "")
+            for i, (place, tensor) in enumerate(self.tensors)
+        ]
+        following = [[target for target, _, _ in edges] for edges in self.following]
         cut_off = disconnected_tensors(self.live, self.leaves, self.names)
+        told = [Phrase("graphs.ghost", name=ghost.name) for ghost in cut_off]
         return AutogradGraph(
             nodes=tuple(nodes),
             edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),
             roots=tuple((node, name) for (node, _), name in zip(self.roots, names, strict=True)),
-            order=tuple(self.order()),
+            order=tuple(engine_order(following, self.numbers(), [at for at, _ in self.roots if at is not None])),
             scopes=scope_types(nodes, self.names.modules),
             slots=tuple(number for _, number in self.roots),
             ran=tuple(flow.ran),
             complete=not self.notes,
-            notes=(
-                *self.notes,
-                *self.remarks,
-                *self._about(nodes, names),
-                *[Phrase("graphs.ghost", name=ghost.name) for ghost in cut_off],
-            ),
+            notes=(*self.notes, *self.remarks, *self._about(nodes, names), *told),
             ghosts=cut_off,
             made=flow.made,
             tensors=NamedTensors(self.names.tensors),
         )
-
-    def output_names(self) -> list[str | Phrase]:
-        """Return the name of each root: the user's, else its place, else "output"."""
-        many = len(self.tensors) > 1
-        return [
-            self.names.label(tensor) or place or Phrase("graphs.output", number=f" {i}" if many else "")
-            for i, (place, tensor) in enumerate(self.tensors)
-        ]
 
     def _edges(self, node: Node, nodes: list[Node], flow: BackwardFlow) -> list[Edge]:
         following = self.following[node.id]
@@ -272,11 +257,10 @@ class Walk:
         for target, k, nr in following:
             slots = nodes[target].gradients
             slot = slots[nr] if nr < len(slots) else EMPTY
-            gradient, state = flow.carried(node.id, k, target) if flow.ran else (None, "")
-            spoilt = stale.get(k, "") if stale else ""
-            edges.append(
-                Edge(node.id, target, k, nr, slot.shape, slot.dtype, gradient, names.get(k, ""), state, (), spoilt)
-            )
+            carried = flow.carried(node.id, k, target) if flow.ran else (None, "")
+            gradient, state, spoilt = *carried, stale.get(k, "") if stale else ""
+            edge = node.id, target, k, nr, slot.shape, slot.dtype, gradient, names.get(k, ""), state, (), spoilt
+            edges.append(Edge(*edge))
         return edges
 
     def _about(self, nodes: list[Node], names: Sequence[str | Phrase]) -> list[Phrase]:
@@ -309,37 +293,24 @@ def _changed(node: Node, stale: Stale) -> Phrase:
     )
 
 
-def tie_to_first(nodes: Sequence[Node], first: AutogradGraph) -> list[Node]:
-    """Map each second-order node to the first-order node that it is, or whose backward created it.
+def _tied_to(first: AutogradGraph, nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield each second-order node with the first-order node that it is, or whose backward created it.
 
-    Args:
-        nodes: of the second graph.
-        first: what ``backward(..., create_graph=True)`` returned. Sums of gradients that the engine made between two
-            nodes come from none of them.
+    Sums of gradients that the engine made between two nodes come from none of them.
     """
     own = {node.sequence: node for node in first.nodes if node.sequence is not None}
     made = sorted((begin, end, i) for i, (begin, end) in first.made.items() if begin < end)
     begins = [begin for begin, _, _ in made]
-    return [replace(node, origin=_origin(node, own, made, begins, first)) for node in nodes]
-
-
-def _origin(
-    node: Node,
-    own: dict[int, Node],
-    made: Sequence[tuple[int, int, int]],
-    begins: Sequence[int],
-    first: AutogradGraph,
-) -> Origin | None:
-    number = node.sequence
-    if number is None:
-        return None
-    if number in own and own[number].name == node.name:
-        return Origin(own[number].id, _title_of(own[number]), True)
-    at = bisect_right(begins, number) - 1
-    if at < 0 or number >= made[at][1]:
-        return None
-    source = first.nodes[made[at][2]]
-    return Origin(source.id, _title_of(source), False)
+    for node in nodes:
+        number = node.sequence
+        origin: Origin | None = None
+        at = -1 if number is None else bisect_right(begins, number) - 1
+        if number in own and own[number].name == node.name:
+            origin = Origin(own[number].id, _title_of(own[number]), True)
+        elif number is not None and at >= 0 and number < made[at][1]:
+            source = first.nodes[made[at][2]]
+            origin = Origin(source.id, _title_of(source), False)
+        yield replace(node, origin=origin)
 
 
 def _title_of(node: Node) -> str:

@@ -19,7 +19,6 @@ from nbautograd.core.graphs.repeats import (
     sliced,
 )
 from nbautograd.core.graphs.segments import Segment, common_path, inner_order, module_segments
-from nbautograd.core.values import TensorSummary
 
 OPENING = 12  # boxes of a graph that opens on its modules
 CLOSED = 3  # boxes of one that would open on its whole model: then it is opened one level further, into twice as many
@@ -212,19 +211,15 @@ def contract(graph: AutogradGraph, parts: Sequence[Segment | Plain]) -> Autograd
     segments += [Segment("", [leaf_id]) for leaf_id in own]
     inside = {edge.source for edge in graph.edges if graph.nodes[edge.target].kind != "leaf"}
     nodes = tuple([_folded(graph, i, segments[i], tuple(ids), inside) for i, ids in enumerate(members)])
-    return AutogradGraph(
+    return replace(
+        graph,
         nodes=nodes,
         edges=_merged(graph, homes),
         roots=tuple((None if root is None else homes[root], name) for root, name in graph.roots),
         order=tuple(dict.fromkeys(homes[i] for i in graph.order)),
-        scopes=graph.scopes,
-        slots=graph.slots,
         ran=tuple(dict.fromkeys(homes[i] for i in graph.ran)),
-        complete=graph.complete,
-        notes=graph.notes,
         ghosts=tuple([replace(g, node=None if g.node is None else homes[g.node]) for g in graph.ghosts]),
-        first=graph.first,
-        tensors=graph.tensors,
+        made={},  # by ids of the graph that was folded
     )
 
 
@@ -282,14 +277,13 @@ def _part_norms(graph: AutogradGraph, repeat: Segment) -> tuple[float, ...]:
 
 
 def _norms(nodes: Sequence[Node]) -> tuple[float, ...]:
-    """Return the norms at nodes that pass a gradient on; what only feeds a parameter is not on the way."""
-    found = [_norm(node.gradient) for node in nodes if node.gradient is not None]
+    """Return the norms at nodes that pass a gradient on; what only feeds a parameter is not on the way.
+
+    It is NaN or infinity where the gradient holds such, whose own norm is that of the other entries.
+    """
+    gradients = [node.gradient for node in nodes if node.gradient is not None]
+    found = [math.nan if g.nan else math.inf if g.inf else g.norm for g in gradients]
     return tuple([norm for norm in found if norm is not None])
-
-
-def _norm(gradient: TensorSummary) -> float | None:
-    """Return NaN or infinity where the gradient holds such; its own norm is that of the other entries."""
-    return math.nan if gradient.nan else math.inf if gradient.inf else gradient.norm
 
 
 def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:
@@ -301,23 +295,12 @@ def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:
             between.setdefault(ends, []).append(position)
     edges = []
     for (source, target), positions in sorted(between.items()):
-        first = graph.edges[positions[0]]
-        alone = len(positions) == 1
-        edges.append(
-            Edge(
-                source,
-                target,
-                first.input_nr,
-                first.output_nr if alone else 0,
-                first.shape if alone else None,
-                first.dtype if alone else None,
-                first.gradient if alone else None,
-                first.name if alone else "",
-                first.state if alone else "",
-                tuple(positions),
-                next((graph.edges[p].stale for p in positions if graph.edges[p].stale), ""),
-            )
-        )
+        first, members = graph.edges[positions[0]], tuple(positions)
+        if len(members) == 1:
+            edges.append(replace(first, source=source, target=target, members=members))
+        else:
+            stale = next((graph.edges[p].stale for p in members if graph.edges[p].stale), "")
+            edges.append(Edge(source, target, first.input_nr, 0, members=members, stale=stale))
     return tuple(edges)
 
 
@@ -356,7 +339,8 @@ def _segments_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
         return repetitions(graph, segment)
     found = _modules_inside(graph, segment)
     if len(found) == len(segment.nodes) > BOX_NODES:
-        return [Segment(segment.path, nodes) for nodes in _equal_runs(segment.nodes)]
+        size, nodes = max(BOX_NODES, -(-len(segment.nodes) // BOX_NODES)), segment.nodes
+        return [Segment(segment.path, nodes[at : at + size]) for at in range(0, len(nodes), size)]
     return found if len(found) > 1 else [Segment("", [i]) for i in segment.nodes]
 
 
@@ -373,8 +357,3 @@ def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
         if len(found) > 1:
             break
     return found
-
-
-def _equal_runs(nodes: Sequence[int]) -> list[list[int]]:
-    size = max(BOX_NODES, -(-len(nodes) // BOX_NODES))
-    return [list(nodes[at : at + size]) for at in range(0, len(nodes), size)]

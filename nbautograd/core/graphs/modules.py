@@ -96,8 +96,7 @@ def exact_modules(sequence: Sequence[int | None], paths: Mapping[int, str]) -> d
     """Return the module call that made each node, of those that were watched; empty when none was."""
     met = {call for call in _calls if call.module in paths and call.first < call.last}
     calls = sorted(met, key=lambda call: (call.first, -call.last, len(paths[call.module])))
-    firsts, around = [call.first for call in calls], _around(calls)
-    chains, homes = _chains(calls, around, paths), _homes(calls, around, paths)
+    firsts, (around, chains, homes) = [call.first for call in calls], _nested(calls, paths)
     found: dict[int, MakingCall] = {}
     for i, number in enumerate(sequence):
         at = bisect_right(firsts, number) - 1 if number is not None else -1
@@ -108,35 +107,26 @@ def exact_modules(sequence: Sequence[int | None], paths: Mapping[int, str]) -> d
     return found
 
 
-def _around(calls: Sequence[ModuleCall]) -> list[int]:
-    """Return for each call the innermost one that encloses it, or -1; an outer call comes before those inside of it."""
-    around: list[int] = []
-    open_calls: list[int] = []
+def _nested(
+    calls: Sequence[ModuleCall], paths: Mapping[int, str]
+) -> tuple[list[int], list[tuple[int, ...]], list[int]]:
+    """Return for each call, an outer one before those inside of it, three things that its place among them tells.
+
+    The innermost one that encloses it, or -1; the calls of the modules around it, outermost first; and itself, or the
+    one around it where its module lives elsewhere, as if shared.
+    """
+    around, chains, homes, open_calls = list[int](), list[tuple[int, ...]](), list[int](), list[int]()
     for at, call in enumerate(calls):
         while open_calls and calls[open_calls[-1]].last < call.last:
             open_calls.pop()
         around.append(open_calls[-1] if open_calls else -1)
-        open_calls.append(at)
-    return around
-
-
-def _homes(calls: Sequence[ModuleCall], around: Sequence[int], paths: Mapping[int, str]) -> list[int]:
-    """Return for each call itself, or the one around it where its module lives elsewhere, as if shared."""
-    homes: list[int] = []
-    for at, call in enumerate(calls):
-        outer = homes[around[at]] if around[at] >= 0 else -1
-        path = paths[calls[outer].module] if outer >= 0 else ""
-        homes.append(outer if path and not f"{paths[call.module]}.".startswith(f"{path}.") else at)
-    return homes
-
-
-def _chains(calls: Sequence[ModuleCall], around: Sequence[int], paths: Mapping[int, str]) -> list[tuple[int, ...]]:
-    chains: list[tuple[int, ...]] = []
-    for at, call in enumerate(calls):
-        outer = chains[around[at]] if around[at] >= 0 else ()
+        chain, home = (chains[around[at]], homes[around[at]]) if open_calls else ((), -1)
         depth = paths[call.module].count(".")
-        chains.append((*outer[:depth], *(0,) * (depth - len(outer)), at + 1))
-    return chains
+        chains.append((*chain[:depth], *(0,) * (depth - len(chain)), at + 1))
+        path = paths[calls[home].module] if home >= 0 else ""
+        homes.append(home if path and not f"{paths[call.module]}.".startswith(f"{path}.") else at)
+        open_calls.append(at)
+    return around, chains, homes
 
 
 Following = Sequence[Sequence[tuple[int, int, int]]]
@@ -175,21 +165,14 @@ def infer_scopes(
 
 def scope_types(nodes: Sequence[Node], modules: Mapping[str, str]) -> dict[str, str]:
     """Return the type names by module path, for the scopes that occur and those around them."""
-    met = {path for scope in {node.scope for node in nodes} for path in _outward(scope)}
+    scopes = [scope.split(".") for scope in {node.scope for node in nodes} if scope]
+    met = {".".join(names[:k]) for names in scopes for k in range(1, len(names) + 1)}
     return {path: modules.get(path, "") for path in sorted(met)}
 
 
 def _owner(label: str, modules: Mapping[str, str]) -> str | None:
     path, dot, _ = label.rpartition(".")
     return path if dot and path in modules else None
-
-
-def _outward(path: str) -> list[str]:
-    paths = []
-    while path:
-        paths.append(path)
-        path = path.rpartition(".")[0]
-    return paths
 
 
 def _scopes_of_parameters(

@@ -47,7 +47,9 @@ class Names:
         found = (
             variables_of(calling_frame()) if names is None else {"": names} if isinstance(names, nn.Module) else names
         )
-        self._take(_spoken(found))
+        hidden = {"In", "Out", "exit", "quit", "get_ipython"}
+        items = [(str(k), v) for k, v in list(found.items())]
+        self._take([(k, v) for k, v in items if not k.startswith("_") and k not in hidden])
 
     def label(self, tensor: torch.Tensor | None) -> str:
         """Return the name of a tensor, or an empty text."""
@@ -72,7 +74,8 @@ class Names:
         self.tensors.setdefault(name, tensor)
         if tensor.requires_grad:
             self.wanting.append((name, tensor))
-        if (node := _grad_fn(tensor)) is not None:  # ``is_leaf`` raises where ``grad_fn`` does
+        # it raises for a view whose base was changed in place under no_grad
+        if (node := ask(lambda: tensor.grad_fn, None)) is not None:
             self.nodes.setdefault(node, name)
 
     def _parameters(self, name: str, module: nn.Module) -> None:
@@ -107,16 +110,6 @@ class NamedTensors:
 
     def __reduce__(self) -> tuple[type[NamedTensors], tuple[()]]:
         return NamedTensors, ()
-
-
-def _grad_fn(tensor: torch.Tensor) -> Any:
-    return ask(lambda: tensor.grad_fn, None)  # a view whose base was changed in place under no_grad cannot say
-
-
-def _spoken(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    hidden = {"In", "Out", "exit", "quit", "get_ipython"}
-    items = [(str(k), v) for k, v in list(names.items())]
-    return [(k, v) for k, v in items if not k.startswith("_") and k not in hidden]
 
 
 def _inside(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:

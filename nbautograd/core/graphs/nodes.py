@@ -55,10 +55,18 @@ class Describer:
         slots = tuple([self._slot(raw) for raw in gradient_slots(node)])
         if known.leaf is not None:
             return self._leaf(i, known, slots)
-        cls = function_of(node)
-        if cls is not None:
-            return self._function(i, node, cls, slots, known)
-        return self._op(i, node, slots, known)
+        cls, first = function_of(node), slots[0] if slots else EMPTY
+        same: dict[str, Any] = {
+            "label": self._names.nodes.get(node, ""),
+            "scope": known.scope,
+            "sequence": known.sequence,
+            "shape": first.shape,
+            "dtype": first.dtype,
+            "outputs": known.outputs,
+            "gradients": slots,
+            "stops": known.stops,
+        }
+        return self._op(i, node, same) if cls is None else self._function(i, node, cls, same)
 
     def _slot(self, raw: tuple[Any, Any, Any]) -> Slot:
         slot = self._slots.get(raw)
@@ -90,56 +98,30 @@ class Describer:
             gradients=slots,
         )
 
-    def _op(self, i: int, node: Any, slots: tuple[Slot, ...], known: NodeFacts) -> Node:
+    def _op(self, i: int, node: Any, same: dict[str, Any]) -> Node:
         saved, freed = self._reader.op(node) if self._saved_of_ops else ((), all_gone(node))
         storages, stale = self._memory.read(node, ()) if self._saved_of_ops else ((), ())
-        first = slots[0] if slots else EMPTY
-        return Node(
-            i,
-            node_name(node),
-            "op",
-            self._names.nodes.get(node, ""),
-            known.scope,
-            known.sequence,
-            saved,
-            None,
-            freed,
-            self._reader.op_line(node),
-            first.shape,
-            first.dtype,
-            outputs=known.outputs,
-            gradients=slots,
-            stops=known.stops,
-            storages=storages,
-            stale=stale,
-        )
+        kept: dict[str, Any] = {"saved": saved, "freed": freed, "storages": storages, "stale": stale}
+        return Node(i, node_name(node), "op", line=self._reader.op_line(node), **kept, **same)
 
-    def _function(self, i: int, node: Any, cls: type, slots: tuple[Slot, ...], known: NodeFacts) -> Node:
-        operation = library.is_generated(cls)
+    def _function(self, i: int, node: Any, cls: type, same: dict[str, Any]) -> Node:
         source = self._reader.source(library.written_as(cls))
         ctx = self._reader.ctx(node, source)
         storages, stale = self._memory.read(node, (source.saved if source is not None else None) or ())
-        first = slots[0] if slots else EMPTY
+        name = library.name_of(cls)
         return Node(
             i,
-            f"{library.name_of(cls)}Backward" if operation else node_name(node),
+            f"{name}Backward" if library.is_generated(cls) else node_name(node),
             "function",
-            self._names.nodes.get(node, ""),
-            known.scope,
-            known.sequence,
-            ctx.saved_tensors,
-            ctx,
-            ctx.freed,
-            None if source is None else source.first_line,
-            first.shape,
-            first.dtype,
-            outputs=known.outputs,
-            function=library.name_of(cls),
+            saved=ctx.saved_tensors,
+            ctx=ctx,
+            freed=ctx.freed,
+            line=None if source is None else source.first_line,
+            function=name,
             inputs=() if source is None else source.inputs,
-            gradients=slots,
-            stops=known.stops,
             storages=storages,
             stale=stale,
+            **same,
         )
 
 

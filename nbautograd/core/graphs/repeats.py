@@ -79,7 +79,12 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
             found.append(run)
             free[run.nodes] = [False] * run.size * run.times
     found.sort(key=lambda run: run.start)
-    return [named_repeat(graph, _placed(graph, run, inner[run.nodes])) for run in found]
+    placed = list[Segment]()
+    for run in found:
+        at = inner[run.nodes]
+        scopes = [scope for i in at if (scope := graph.nodes[i].scope)] if run.ops else [run.path]
+        placed.append(named_repeat(graph, Segment(common_path(scopes), at, run.times)))
+    return placed
 
 
 def _runs(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Repeat]:
@@ -111,11 +116,6 @@ def _cuts(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[tuple[bool, st
                 cuts[False, around, kind, "ends"].append(at + len(segment.nodes))
             at += len(segment.nodes)
     yield from ((ops, path, places) for (ops, path, *_), places in cuts.items())
-
-
-def _placed(graph: AutogradGraph, run: Repeat, nodes: list[int]) -> Segment:
-    scopes = [scope for i in nodes if (scope := graph.nodes[i].scope)] if run.ops else [run.path]
-    return Segment(common_path(scopes), nodes, run.times)
 
 
 def named_repeat(graph: AutogradGraph, repeat: Segment) -> Segment:

@@ -62,7 +62,10 @@ class SavedReader:
         written = tuple(id(vars(cls).get(name)) for name in METHODS)
         known = _sources.get(cls)
         if known is None or known[0] != written:
-            known = _sources[cls] = (written, _read(cls))
+            source = None
+            with any_errors("source of a graph's node"):  # the source is an extra; a graph is drawn without it
+                source = read_source(cls)
+            known = _sources[cls] = (written, source)
         return known[1]
 
     def op(self, node: Any) -> tuple[tuple[Value, ...], bool]:
@@ -87,13 +90,14 @@ class SavedReader:
     def ctx(self, node: Any, source: FunctionSource | None) -> CtxSnapshot:
         """Read the ctx of a custom Function, which is the node itself."""
         saved, size, freed = self._saved(node, source)
+        flags = ask(lambda: tuple(node.needs_input_grad), ())  # not every torch lets it be read after backward
         return CtxSnapshot(
             saved_tensors=saved,
             attributes={
                 name: describe(name, value)
                 for name, value in sorted(getattr(node, "__dict__", {}).items(), key=lambda item: str(item[0]))
             },
-            needs_input_grad=_flags(node),
+            needs_input_grad=tuple(map(bool, flags)),
             bytes=size,
             freed=freed,
         )
@@ -110,38 +114,20 @@ class SavedReader:
             tensor, state = saved_peek(slot)
             name = names[i] if len(names) == len(slots) else ""
             if tensor is None:
-                values.append(Value(name or f"saved[{i}]", *_missing(state)))
+                kind = ("Tensor", UNSEEN[state]) if state in UNSEEN else ("NoneType", "None")
+                values.append(Value(name or f"saved[{i}]", *kind))
                 continue
             storages.update([_memory(tensor)])
-            values.append(self._value(name or self._name_of(tensor) or f"saved[{i}]", tensor))
-        return tuple(values), sum(storages.values()), False
-
-    def _value(self, name: str, tensor: torch.Tensor) -> Value:
-        if self._left > 0:
+            shown = describe if self._left > 0 else _shape_only
+            values.append(shown(name or self._name_of(tensor) or f"saved[{i}]", tensor))
             self._left -= 1
-            return describe(name, tensor)
-        return _shape_only(name, tensor)
+        return tuple(values), sum(storages.values()), False
 
 
 def _shape_only(name: str, tensor: torch.Tensor) -> Value:
     dtype = str(tensor.dtype).removeprefix("torch.")
     summary = TensorSummary(tuple(tensor.shape), dtype, numel=tensor.numel())
     return Value(name, type(tensor).__name__, tensor_repr(summary), summary)
-
-
-def _read(cls: type) -> FunctionSource | None:
-    with any_errors("source of a graph's node"):  # the source is an extra; a graph is drawn without it
-        return read_source(cls)
-    return None
-
-
-def _missing(state: str) -> tuple[str, str]:
-    return ("Tensor", UNSEEN[state]) if state in UNSEEN else ("NoneType", "None")
-
-
-def _flags(node: Any) -> tuple[bool, ...]:
-    flags = ask(lambda: tuple(node.needs_input_grad), ())  # not every torch lets it be read after backward
-    return tuple(map(bool, flags))
 
 
 def _memory(tensor: torch.Tensor) -> tuple[int, int]:
@@ -191,7 +177,9 @@ class SavedMemory:
         versions = _versions(node, name, slot, tensor)
         if versions is None:
             return None
-        stale = Stale(name, self._name_of(tensor), *versions, _changer(node, tensor))
+        maker = tensor.grad_fn  # where that is not the op that the node's gradient goes to
+        foreign = maker is not None and not any(maker is other for other, _ in node.next_functions)
+        stale = Stale(name, self._name_of(tensor), *versions, node_name(maker) if foreign else "")
         if not stale.name:
             return stale
         self._code = self._code or CallerCode.here()
@@ -231,14 +219,6 @@ def _unpacked(node: Any, name: str) -> Any:
         return getattr(node, f"_saved_{name.partition('[')[0]}")
     slots = raw_slots(node, "tensors") or []
     return None if any(saved_peek(slot)[1] for _, slot in slots) else node.saved_tensors
-
-
-def _changer(node: Any, tensor: torch.Tensor) -> str:
-    """Return the op that made the tensor what it is now, when that is not the one that the node's gradient goes to."""
-    maker = tensor.grad_fn
-    if maker is None or any(maker is other for other, _ in node.next_functions):
-        return ""
-    return node_name(maker)
 
 
 def _slots(node: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:

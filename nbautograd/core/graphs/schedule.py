@@ -95,35 +95,21 @@ def schedule(graph: AutogradGraph) -> tuple[Step, ...]:
             arriving.setdefault(edge.target, []).append(position)
             leaving.setdefault(edge.source, []).append(position)
     left = {node: len(arriving.get(node, ())) for node in order}
+    # places of the ready nodes, negative, so that the next one is the last
     queue = sorted(-place[node] for node in order if not left[node])
-    return tuple([_step(graph, node, place, arriving, leaving, left, queue, order) for node in order])
-
-
-def _step(
-    graph: AutogradGraph,
-    node: int,
-    place: dict[int, int],
-    arriving: dict[int, list[int]],
-    leaving: dict[int, list[int]],
-    left: dict[int, int],
-    queue: list[int],
-    order: tuple[int, ...],
-) -> Step:
-    """Run one node; ``queue`` holds the places of the ready nodes, negative, so that the next one is the last."""
-    ready = tuple([order[-at] for at in queue[: -MOST_READY - 1 : -1]])
-    queued = len(queue)
-    if queue and queue[-1] == -place[node]:
-        queue.pop()
-    sent = leaving.get(node, [])
-    waiting, woken = [], []
-    for position in sent:
-        target = graph.edges[position].target
-        left[target] -= 1
-        waiting.append(left[target])
-        if not left[target]:
-            woken.append(target)
-            at = bisect_left(queue, -place[target])
-            queue.insert(at, -place[target])
-    leaf = node if graph.nodes[node].kind == "leaf" else None
-    arrived = tuple(arriving.get(node, ()))
-    return Step(node, ready, queued, arrived, tuple(sent), tuple(waiting), tuple(woken), leaf)
+    steps = list[Step]()
+    for node in order:
+        ready, queued = tuple([order[-at] for at in queue[: -MOST_READY - 1 : -1]]), len(queue)
+        if queue and queue[-1] == -place[node]:
+            queue.pop()
+        sent, waiting, woken = leaving.get(node, []), list[int](), list[int]()
+        for target in [graph.edges[position].target for position in sent]:
+            left[target] -= 1
+            waiting.append(left[target])
+            if not left[target]:
+                woken.append(target)
+                queue.insert(bisect_left(queue, -place[target]), -place[target])
+        leaf = node if graph.nodes[node].kind == "leaf" else None
+        arrived = tuple(arriving.get(node, ()))
+        steps.append(Step(node, ready, queued, arrived, tuple(sent), tuple(waiting), tuple(woken), leaf))
+    return tuple(steps)
