@@ -16,7 +16,7 @@ from nbautograd.core.values import sizes_text
 
 # kind -> which of the tensors that the line mentions torch means
 MEANT: dict[str, Callable[[torch.Tensor], bool]] = {
-    "leaf": lambda t: (t.is_leaf and t.requires_grad) or _view_of_leaf(t),
+    "leaf": lambda t: any(of is not None and of.is_leaf and of.requires_grad for of in (t, t._base)),
     "view": lambda t: t._is_view(),
     "numpy": lambda t: t.requires_grad,
     "integer": lambda t: not (t.is_floating_point() or t.is_complex()),
@@ -91,8 +91,3 @@ def _mentioned(program: Program, kind: str) -> list[tuple[str, torch.Tensor]]:
     found = [(name, program.tensors[name]) for name in names if name in program.tensors]
     inside = tuple(f"{name}{mark}" for name in names for mark in ".[") if kind == "inference" else ()
     return [*found, *(one for one in program.tensors.items() if one[0].startswith(inside))]
-
-
-def _view_of_leaf(tensor: torch.Tensor) -> bool:
-    base = tensor._base
-    return base is not None and base.is_leaf and base.requires_grad

@@ -60,13 +60,7 @@ def _cause(kind: str, program: Program) -> ErrorCause | None:
         return ErrorCause("in_place", (finding("in_place.rule"),))
     if kind in MEANT:
         return at_the_line(program, kind)
-    answers = {
-        "in_place": in_place,
-        "freed": freed,
-        "no_grad": no_grad,
-        "unused": unused,
-        "unused_parameters": unused_parameters,
-    }
+    answers = {answer.__name__: answer for answer in (in_place, freed, no_grad, unused, unused_parameters)}
     if kind in answers:
         return answers[kind](program)
     seen = getattr(program.watch, "backward", None)  # anomaly mode raises in a backward that was watched

@@ -38,7 +38,11 @@ class _Tie(NamedTuple):
 
 def freed(program: Program) -> ErrorCause | None:
     """Explain the error of a graph that an earlier backward freed; None where nothing in it is freed."""
-    gone = _freed_before(program)
+    # the backward that raised has freed nodes as well, all that it came by: it goes from the newest to the oldest, so
+    # that the oldest of the freed ones was freed before
+    every = [node for node in program.nodes() if _is_freed(node)]
+    gone = [node for node in every if freed_by(node) is not None]
+    gone = gone or sorted(every, key=lambda node: sequence_number(node) or 0)[:1]
     if not gone:
         return None
     earlier = next((ran for node in gone if (ran := freed_by(node)) is not None), None)
@@ -131,10 +135,7 @@ def _without_its_graph(program: Program, earlier: Any, root: str) -> list[Any]:
     if earlier.call != "grad" or cut is None or cut.spot is None:
         return []
     did = cut.spot.place()
-    return [
-        finding("freed.create_graph", did, root=root, line=did.line, text=did.text),
-        finding("rule_create_graph"),
-    ]
+    return [finding("freed.create_graph", did, root=root, line=did.line, text=did.text), finding("rule_create_graph")]
 
 
 def _newer(program: Program, name: str, old: set[Any]) -> str:
@@ -158,22 +159,8 @@ def _end_of_graph(program: Program, name: str) -> Iterator[TrialEdit]:
         yield from detached(program.caller, path, value)
 
 
-def _freed_before(program: Program) -> list[Any]:
-    """Return nodes that an earlier backward freed.
-
-    The backward that raised has freed nodes as well, all that it came by. It goes from the newest to the oldest, so
-    that the oldest of the freed ones was freed before.
-    """
-    gone = [node for node in program.nodes() if is_freed(node)]
-    seen = [node for node in gone if freed_by(node) is not None]
-    return seen or sorted(gone, key=lambda node: sequence_number(node) or 0)[:1]
-
-
-def is_freed(node: Any) -> bool:
-    """Return True for a node whose saved tensors are gone."""
-    if function_of(node) is not None:
-        return raw_slots(node, "tensors") is None
-    return all_gone(node)
+def _is_freed(node: Any) -> bool:
+    return all_gone(node) if function_of(node) is None else raw_slots(node, "tensors") is None
 
 
 def _retain(did: SourceLine) -> Iterator[TrialEdit]:

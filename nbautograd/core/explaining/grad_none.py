@@ -32,7 +32,10 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
     if watch is None:
         return ErrorCause("grad_none", (finding("grad_none.somewhere", None, name=name),), name)
     here = program.caller
-    program = of_last_backward(program, tensor, name)
+    # the evidence of a run on a leaf that its last backward is to have reached
+    scope = {name: tensor, **differentiated_by(watch), **program.variables} if watch.passes else program.variables
+    program = Program(roots=watch.roots, watch=watch, scope=scope)
+    program.inputs = (tensor,)
     removed, after = _removed(watch, tensor, name)
     if not watch.passes:
         what = finding("grad_none.no_backward", here, name=name)
@@ -41,15 +44,6 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
     if removed is not None and (cause is None or cause.did is None):
         return removed
     return cause or ErrorCause("grad_none", (finding("grad_none.somewhere", None, name=name),), name)
-
-
-def of_last_backward(program: Program, tensor: torch.Tensor, name: str) -> Program:
-    """Return the evidence of a run on a leaf that its last backward is to have reached."""
-    watch = program.watch
-    scope = {name: tensor, **differentiated_by(watch), **program.variables} if watch.passes else program.variables
-    asked = Program(roots=watch.roots, watch=watch, scope=scope)
-    asked.inputs = (tensor,)
-    return asked
 
 
 def of_returned(tensor: Any, watch: Any, name: str) -> ErrorCause | None:

@@ -15,11 +15,7 @@ from nbautograd.core.explaining.edits import after_each_other, detached, stateme
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind, window
 from nbautograd.core.explaining.watch import Write, creation_line, node_line, writes_into
 from nbautograd.core.graphs.saved import changed_slots
-from nbautograd.core.torch_private.nodes import (
-    leaf_tensor,
-    node_name,
-    sequence_number,
-)
+from nbautograd.core.torch_private.nodes import leaf_tensor, node_name, sequence_number
 from nbautograd.core.values import sizes_text
 
 _REFUSAL = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].* is at version (\d+); expected version (\d+)")
@@ -31,7 +27,9 @@ def in_place(program: Program) -> ErrorCause | None:
     if broken is None:
         return None
     node, slot, tensor, saved, now = broken
-    write = _first_write(program, node, tensor, saved)
+    since = sequence_number(node) or 0  # earlier writes there were into other tensors
+    writes = (w for w in writes_into(program, tensor) if w.number >= since)
+    write = next((w for w in writes if w.before <= saved < w.after), None)
     did = write.spot.place() if write is not None and write.spot is not None else None
     name = program.name_of(tensor)
     if write is not None and not (name and write.window == window(tensor)):
@@ -93,12 +91,6 @@ def _broken(program: Program) -> _Broken | None:
                 return node, slot, tensor, saved, now
             newest = newest or (node, slot, tensor, saved, now)
     return newest
-
-
-def _first_write(program: Program, node: Any, tensor: torch.Tensor, saved: int) -> Write | None:
-    made = sequence_number(node) or 0  # earlier writes there were into other tensors
-    behind = (w for w in writes_into(program, tensor) if w.number >= made)
-    return next((w for w in behind if w.before <= saved < w.after), None)
 
 
 def _base(expression: ast.expr) -> str:

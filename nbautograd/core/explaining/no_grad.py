@@ -13,7 +13,7 @@ import torch
 from nbautograd.core.explaining.cause import ErrorCause, SourceLine, at, finding, tensor_named
 from nbautograd.core.explaining.edits import let_through, switched_inside
 from nbautograd.core.explaining.program import Program, node_of
-from nbautograd.core.explaining.watch import Cut, Left, Pass, Spot, creation_line, cuts_into, left_side
+from nbautograd.core.explaining.watch import Cut, Left, Pass, creation_line, cuts_into, left_side
 from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private.nodes import leaf_tensor
 from nbautograd.core.user_source import tree_of
@@ -122,33 +122,19 @@ def unused_parameters(program: Program) -> ErrorCause | None:
 
 
 def _watched(cut: Cut, root: str) -> ErrorCause:
-    place = cut.spot.place() if cut.spot is not None else None
+    did = cut.spot.place() if cut.spot is not None else None
     source = cut.source
     if cut.reason == "data" and not source:
-        source = left_side(place).removesuffix(".data")
-    text = place.text if place is not None else cut.op
-    return _caused(cut.reason, text, source, root, place, cut.off, cut.anew)
-
-
-def _caused(
-    reason: str,
-    text: str,
-    source: str,
-    root: str,
-    did: SourceLine | None,
-    off: Spot | None = None,
-    anew: Spot | None = None,
-) -> ErrorCause:
-    if did is not None and text not in did.text:  # the line that the block begins with is another one
-        text = did.text
+        source = left_side(did).removesuffix(".data")
+    reason, off = cut.reason, cut.off
     if reason == "no_grad" and did is not None and off is not None and switched_inside(did, off.place()):
         reason, off = "inside", None
-    shown = {"name": source, "root": root, "text": text, "line": did.line if did is not None else 0}
+    shown = {"name": source, "root": root, "text": cut.op if did is None else did.text, "line": did.line if did else 0}
     facts = [finding(f"no_grad.{reason}", did, tensor=tensor_named(source), **shown)]
     if off is not None:
         switch = off.place()
         facts.append(finding("no_grad.switched_off", switch, line=switch.line, text=switch.text))
-    if anew is not None and (place := anew.place()) != did:
+    if cut.anew is not None and (place := cut.anew.place()) != did:
         facts.append(finding("no_grad.anew", place, line=place.line, text=place.text))
     facts.append(finding("rule_create_graph" if reason == "create_graph" else "no_grad.rule"))
     edits = () if did is None else tuple(let_through(reason, did, None if off is None else off.place()))

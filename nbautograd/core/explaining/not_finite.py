@@ -288,7 +288,12 @@ def of_value(program: Program, root: torch.Tensor) -> ErrorCause:
     bad = None if program.watch is None else program.watch.events.last(Bad, root)
     what = "NaN" if bool(root.detach().isnan().any()) else "Inf"
     if bad is None:
-        return _from_saved(program, name, what)
+        node = earliest_trap(program.nodes())
+        rule = trap(node, forward=True) if node is not None else ""
+        op = node_name(node) if node is not None else ""
+        facts = [finding(f"not_finite.{'saved' if rule else 'somewhere'}", None, root=name, what=what, op=op)]
+        facts += _rule(rule, op)
+        return ErrorCause(f"not_finite_{rule}".rstrip("_"), tuple(facts), name)
     did = bad.spot.place() if bad.spot is not None else None
     if bad.came_in and bad.after_backward:
         cause = _of_backward(program, program.watch.backward, "carried")
@@ -301,29 +306,15 @@ def of_value(program: Program, root: torch.Tensor) -> ErrorCause:
         return of_value(program, first)  # which was differentiated, and made what came in, as a step does
     outside = bool(bad.came_in) and not rule
     source = bad.source or ("" if outside else name)
-    shown = {
-        "root": name,
-        "what": bad.came_in if outside else bad.what,
-        "op": plain_name(bad.op),
-        "count": bad.bad,
-        "size": bad.size,
-    }
+    written = bad.op.strip("_")  # an operation as it is written: ``/`` for ``__truediv__``
+    op = SIGNS.get(written, written) if bad.op.startswith("__") else bad.op
+    shown = {"root": name, "what": bad.came_in if outside else bad.what, "op": op, "count": bad.bad, "size": bad.size}
     shown |= {"line": did.line if did is not None else 0, "text": did.text if did is not None else "", "name": source}
     which = "not_finite.came_in" if outside else "not_finite.forward"
     facts = [finding(which, did, tensor=tensor_named(source), **shown)]
     facts += _rule(rule, bad.op)
-    return ErrorCause(
-        f"not_finite_{rule}" if rule else "not_finite", tuple(facts), source, None, did, {"rule": rule, **shown}
-    )
-
-
-def _from_saved(program: Program, name: str, what: str) -> ErrorCause:
-    node = earliest_trap(program.nodes())
-    rule = trap(node, forward=True) if node is not None else ""
-    shown = {"root": name, "what": what, "op": node_name(node) if node is not None else ""}
-    facts = [finding(f"not_finite.{'saved' if rule else 'somewhere'}", None, **shown)]
-    facts += _rule(rule, shown["op"])
-    return ErrorCause(f"not_finite_{rule}" if rule else "not_finite", tuple(facts), name)
+    code = f"not_finite_{rule}".rstrip("_")
+    return ErrorCause(code, tuple(facts), source, None, did, {"rule": rule, **shown})
 
 
 def _of_backward(program: Program, seen: BackwardWatch, which: str = "backward") -> ErrorCause:
@@ -372,7 +363,8 @@ def safe_inside(did: SourceLine, op: str) -> Iterator[TrialEdit]:
     statement = next((s for s in ast.walk(tree) if isinstance(s, ast.stmt) and s.lineno == did.line), None)
     if statement is None or op not in SAFE or hasattr(statement, "body"):
         return
-    wheres = [call for call in ast.walk(tree) if isinstance(call, ast.Call) and _is_where(call)]
+    wheres = [call for call in ast.walk(tree) if isinstance(call, ast.Call) and len(call.args) == 3]
+    wheres = [call for call in wheres if ast.unparse(call.func).endswith("where")]
     for node in ast.walk(statement):
         for parent, place in _inputs(node, op):
             around = [(w, k) for w in wheres for k in (1, 2) if any(part is node for part in ast.walk(w.args[k]))]
@@ -386,10 +378,6 @@ def safe_inside(did: SourceLine, op: str) -> Iterator[TrialEdit]:
                 place(parent, safe)
                 yield TrialEdit(did.file, did.line, did.text, ast.unparse(statement))
                 return
-
-
-def _is_where(call: ast.Call) -> bool:
-    return ast.unparse(call.func).endswith("where") and len(call.args) == 3
 
 
 def _inputs(node: ast.AST, op: str) -> Iterator[tuple[Any, Callable[..., Any]]]:
@@ -440,8 +428,3 @@ def forward_rule(bad: Bad) -> str:
 
 
 SIGNS = {"truediv": "/", "rtruediv": "/", "rdiv": "/", "pow": "**", "mul": "*", "sub": "-", "add": "+", "matmul": "@"}
-
-
-def plain_name(op: str) -> str:
-    """Return an operation as it is written: ``/`` for ``__truediv__``."""
-    return SIGNS.get(op.strip("_"), op.strip("_")) if op.startswith("__") else op

@@ -99,12 +99,10 @@ class Program:
             if is_users(frame.f_code.co_filename):
                 self.frames.append((frame, entry.tb_lineno))
             elif frame.f_code.co_name in ("backward", "grad") and not self.roots:
-                self._differentiated(frame.f_locals)
-
-    def _differentiated(self, variables: Mapping[str, Any]) -> None:
-        asked = next((variables[name] for name in ("self", "tensors", "outputs") if name in variables), ())
-        self.roots = tuple(tensor for _, tensor in tensors_in(asked))
-        self.inputs = tuple(tensor for _, tensor in tensors_in(variables.get("inputs")))
+                known = frame.f_locals
+                asked = next((known[name] for name in ("self", "tensors", "outputs") if name in known), ())
+                self.roots = tuple(tensor for _, tensor in tensors_in(asked))
+                self.inputs = tuple(tensor for _, tensor in tensors_in(known.get("inputs")))
 
     def torch_object(self, kind: type, variable: str = "self") -> Any:
         """Return the object that the innermost of torch's functions with such a variable ran with; None if none did."""
@@ -159,7 +157,8 @@ class Program:
             return ""
         same = [name for name, other in self.tensors.items() if other is tensor]
         others = {} if same else {name: t for name, t in self.tensors.items() if not (_asks(t) and _asks(tensor))}
-        same = same or [name for name, other in others.items() if same_elements(other, tensor)]
+        shown = [name for name, t in others.items() if t.numel() == tensor.numel() > 0 and shares(t, tensor)]
+        same = same or [name for name in shown if window(others[name]) == window(tensor)]
         # a parameter by its place in a module rather than by a loop's variable
         owned = [name for name in same if "." in name] if isinstance(tensor, nn.Parameter) else []
         return min(owned or same, key=lambda name: (name.count("."), len(name)), default="")
@@ -222,11 +221,6 @@ def _asks(tensor: torch.Tensor) -> bool:
         return tensor.is_leaf and tensor.requires_grad
     except RuntimeError:  # a view of what was written into
         return False
-
-
-def same_elements(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Return True for tensors that show the same elements of the same memory."""
-    return one.numel() == other.numel() > 0 and shares(one, other) and window(one) == window(other)
 
 
 MOST_OBJECTS = 3  # the user's own, one in the other, whose tensors are named

@@ -28,15 +28,7 @@ from torch.utils.weak import WeakIdRef
 
 from nbautograd.core import stumbles
 from nbautograd.core.explaining.cause import SourceLine
-from nbautograd.core.explaining.program import (
-    Program,
-    node_of,
-    nodes_behind,
-    place_of,
-    users_frame,
-    version,
-    window,
-)
+from nbautograd.core.explaining.program import Program, node_of, nodes_behind, place_of, users_frame, version, window
 from nbautograd.core.graphs.names import variables_of
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.this_thread import undone
@@ -324,19 +316,16 @@ class Watch(TorchFunctionMode):
         noted_now: set[tuple[int, int]] = set()
         for tensor, earlier in zip(given, before, strict=True):
             now = version(tensor)
-            # what ``.data`` gives counts its own changes
-            if now == earlier or any(self._is_data(one) for one in (tensor, tensor._base)):
+            if now == earlier:
+                continue
+            made = self.events.last(Made, tensor)  # what ``.data`` gives counts its own changes
+            if any(one is not None and one.op == "data" for one in (made, self.events.last(Made, tensor._base))):
                 continue
             key = _storage(tensor)
             if (key, now) not in noted_now:
                 noted_now.add((key, now))
                 shown = _named(tensor), window(tensor), _module(), -1 if first is None else first
-                made = self.events.last(Made, tensor)
                 self.events.add(Write(key, earlier, now, spot, name, *shown, None if made is None else made.spot))
-
-    def _is_data(self, tensor: torch.Tensor | None) -> bool:
-        made = self.events.last(Made, tensor)
-        return made is not None and made.op == "data"
 
     def _note_results(
         self, name: str, args: Any, given: list[torch.Tensor], result: Any, first: int | None, spot: Spot | None
@@ -402,15 +391,12 @@ class Watch(TorchFunctionMode):
         source = next((t for t in given if t.requires_grad), None)
         if source is not None and name != "__format__":
             cut = Cut("python", spot, name, _named(source), leaves=self._leaves_behind(source), after=self.passes)
-            self._note_left(result, cut)
+            self.events.add(Left(result, cut))
         elif given and (earlier := self.cut(given[0])) is not None:
             # ``x.detach().numpy()``: without the detach torch would refuse the array, which has no graph anyhow
             same = earlier.reason == "detach" and earlier.spot == spot
             cut = earlier._replace(reason="python", op=name) if same else earlier
-            self._note_left(result, cut._replace(after=self.passes))
-
-    def _note_left(self, value: Any, cut: Cut) -> None:
-        self.events.add(Left(value, cut))
+            self.events.add(Left(result, cut._replace(after=self.passes)))
 
     def _cut(self, name: str, args: Any, given: list[torch.Tensor], tensor: Any, spot: Spot | None) -> Cut | None:
         """Return why a result has no graph, where something that it was computed from has one."""
@@ -501,23 +487,20 @@ class Watch(TorchFunctionMode):
         ran = Pass(spot, name)
         self.events.add(ran)
         self.passes += 1
-        passed = _leading_to(inputs, nodes) if inputs else nodes
+        passed = nodes
+        if inputs:  # to these alone it goes through what leads to them; a result's own node is none of it
+            ends = {node for tensor in inputs if (node := node_of(tensor)) is not None}
+            through = {node for node in nodes if any(leaf_tensor(node) is tensor for tensor in inputs)}
+            for node in sorted(nodes, key=lambda node: sequence_number(node) or 0):
+                if any(following in through or following in ends for following, _ in node.next_functions):
+                    through.add(node)
+            passed = [*through]
         for node in () if kept else passed:
             mark(node).setdefault("freed", ran)
         if name == "grad" and not graph:
             for gradient in tensors_of(result):
                 self.events.add(Cut("create_graph", spot, name, next(map(_named, roots), "")), gradient)
         return result
-
-
-def _leading_to(inputs: Sequence[torch.Tensor], nodes: Sequence[Any]) -> list[Any]:
-    """Return the nodes that a backward to some inputs alone goes through; a result's own node is none of them."""
-    ends = {node for tensor in inputs if (node := node_of(tensor)) is not None}
-    found: dict[Any, None] = {node: None for node in nodes if any(leaf_tensor(node) is tensor for tensor in inputs)}
-    for node in sorted(nodes, key=lambda node: sequence_number(node) or 0):
-        if any(following in found or following in ends for following, _ in node.next_functions):
-            found[node] = None
-    return [*found]
 
 
 def noted(note: Callable[..., None], *given: Any) -> None:
@@ -652,23 +635,18 @@ def _switch() -> Spot | None:
     """Return the line that switches gradients off: that of the decorator, where a decorated function is entered."""
     frame = users_frame(_decorates)
     function = frame.f_locals.get("func") if frame is not None and _decorates(frame) else None
-    if isinstance(function, FunctionType):
-        return Spot(function.__code__, _decorator_line(function), function.__globals__)
-    return line_here()
+    if not isinstance(function, FunctionType):
+        return line_here()
+    first = function.__code__.co_firstlineno
+    lines = linecache.getlines(function.__code__.co_filename, function.__globals__)[first - 1 :]
+    above = itertools.takewhile(lambda line: not line.lstrip().startswith(("def ", "async def ")), lines)
+    off = (k for k, line in enumerate(above) if any(word in line for word in _SWITCHES))
+    return Spot(function.__code__, first + next(off, 0), function.__globals__)
 
 
 def _decorates(frame: FrameType) -> bool:
     """Return True in what torch puts around a decorated function, whose name is not the same in every torch."""
     return frame.f_code.co_filename == _DECORATOR.co_filename and "func" in frame.f_code.co_freevars
-
-
-def _decorator_line(function: FunctionType) -> int:
-    """Return the line of the decorator that switches gradients off; the first one of the definition if none is read."""
-    first = function.__code__.co_firstlineno
-    lines = linecache.getlines(function.__code__.co_filename, function.__globals__)[first - 1 :]
-    above = itertools.takewhile(lambda line: not line.lstrip().startswith(("def ", "async def ")), lines)
-    off = (k for k, line in enumerate(above) if any(word in line for word in _SWITCHES))
-    return first + next(off, 0)
 
 
 def _named(tensor: torch.Tensor) -> str:

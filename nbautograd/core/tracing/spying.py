@@ -160,7 +160,9 @@ def _running(protocol: str, method: FunctionType, ring: DispatchRing) -> Callabl
         except BaseException as error:
             if error.__traceback__ is not None:
                 error.__traceback__ = error.__traceback__.tb_next
-            record.outcome, record.exception = "raised", f"{type(error).__name__}: {_first_line(error)}".rstrip(": ")
+            said = BaseException.__str__(error)  # without running a ``__str__`` of the user's
+            first = said.splitlines()[0][:200] if said else ""
+            record.outcome, record.exception = "raised", f"{type(error).__name__}: {first}".rstrip(": ")
             raise
         finally:
             record.seconds, local.parent = time.perf_counter() - started, before
@@ -175,12 +177,6 @@ def _arguments(
 ) -> tuple[Any, tuple[type, ...], tuple[Any, ...], dict[str, Any]]:
     """Return what torch, or ``super().__torch_function__(...)`` of the user's, hands to the method."""
     return func, tuple(types), tuple(args), dict(kwargs or {})
-
-
-def _first_line(error: BaseException) -> str:
-    """Return the message, without running a ``__str__`` of the user's."""
-    text = BaseException.__str__(error)
-    return text.splitlines()[0][:200] if text else ""
 
 
 WHOLE_NUMBER_LETTERS = 6  # characters of a number that is written in full
