@@ -317,7 +317,7 @@ def test_the_cell_with_the_change_is_put_below_the_output_with_the_rest_of_its_c
     cell = f"%%autograd_function\nclass Linear:\n    def backward():\n        {line}\n        return 1"
     page = in_notebook([("markdown", line), ("code", cell), ("code", "%gradcheck f(x)"), ("code", cell)], 2)
     page.get_by_role("button", name="New cell below").last.click()
-    expect(page.locator(".fix .copy").last).to_contain_text("stands below")
+    expect(page.locator(".fix .copy").last).to_contain_text("cell below")
     [[at, inserted]] = page.evaluate("nb.notebook.inserted")
     assert at == 3
     assert inserted["cell_type"] == "code"
@@ -333,7 +333,7 @@ def test_the_line_of_another_class_at_another_place_is_left_alone(in_notebook: A
     mine, other = "\n" * (told - 1) + line, f"class Other:\n{line}"
     page = in_notebook([("code", mine), ("code", other), ("code", "%gradcheck f(x)")], 2)
     page.get_by_role("button", name="New cell below").last.click()
-    expect(page.locator(".fix .copy").last).to_contain_text("stands below")
+    expect(page.locator(".fix .copy").last).to_contain_text("cell below")
     [[at, inserted]] = page.evaluate("nb.notebook.inserted")
     assert at == 3
     assert "class Other" not in inserted["source"]

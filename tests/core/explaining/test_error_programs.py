@@ -381,7 +381,7 @@ SAID = {
     "an infinity that becomes a NaN further on": (
         "x = torch.tensor([4.0, 1.0], requires_grad=True)\n"
         "((x * torch.tensor([1.0, 0.0])).pow(0.5)).sum().backward()\n",
-        ("the first Inf of the backward", "Further on in the backward there are NaNs"),
+        ("the first Inf of the backward", "backward makes NaN of it"),
         (),
     ),
     "x log y at 0": (

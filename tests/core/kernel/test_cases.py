@@ -99,7 +99,7 @@ def test_cases_may_differ_in_what_requires_grad() -> None:
 
 @pytest.mark.parametrize(
     ("given", "says"),
-    [([], "one at least"), ([("a", torch.ones(2)), ("a", torch.ones(3))], "a"), ([torch.ones(2)], "a pair of a name")],
+    [([], "at least one"), ([("a", torch.ones(2)), ("a", torch.ones(3))], "a"), ([torch.ones(2)], "a pair of a name")],
 )
 def test_cases_that_are_none_are_refused(given: Any, says: str) -> None:
     with pytest.raises(CallError, match=says):
