@@ -192,6 +192,7 @@ def test_each_wrong_function_has_a_script_that_shows_it_in_a_fresh_process(packa
             )
 
 
+@pytest.mark.nightly
 def test_a_script_compares_the_input_that_the_report_names(package, tmp_path):
     module, folder = package
     report = audited((module.Halves.apply, torch.randn(3).requires_grad_(), torch.randn(3).requires_grad_()))
@@ -235,6 +236,7 @@ def test_made_up_inputs_show_the_same_finding(package):
     assert repro._drawn_inputs(kept, repro._Claim("another_code", (0, 0), (0,))) is None
 
 
+@pytest.mark.nightly
 def test_a_script_says_so_once_the_gradient_is_right(package, tmp_path):
     module, _ = package
     [one] = audited((module.Root.apply, torch.rand(4).add(0.5).requires_grad_())).save_repro(tmp_path)

@@ -243,7 +243,9 @@ def test_chinese_words_change_no_code(path):
     assert english == chinese
 
 
-@each_source
+@pytest.mark.parametrize(
+    "path", [by_day(path, day=path.stem[:2] in ("02", "07", "11", "12", "15")) for path in SOURCES]
+)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_every_answer_comes_out_as_promised(path):
@@ -377,7 +379,8 @@ def exercise_of(cell):
 
 
 @pytest.mark.parametrize(
-    ("path", "lang"), [by_day(path, lang, day=lang == "en") for path in SOURCES for lang in LANGUAGES]
+    ("path", "lang"),
+    [by_day(path, lang, day=lang == "en" and number % 2) for number, path in enumerate(SOURCES) for lang in LANGUAGES],
 )
 @pytest.mark.notebooks
 def test_with_the_reference_answers(path, lang):

@@ -44,6 +44,7 @@ NO_INPUTS = "%%autograd_function --inputs no_such_name\nclass Late(Function):\n 
 OUR_FILES = re.compile(r"nbautograd/\S+\.py")  # in a traceback or a warning
 
 
+@pytest.mark.nightly
 def test_bad_input_gets_a_sentence(page, lab, artifacts):
     visit(page, lab, write(lab, "bad.ipynb", SETUP, SYNTAX, NAMED_LIKE_HTML, NOT_A_NUMBER, MILLION, NO_INPUTS, "6 * 7"))
     for number in range(1, 8):  # not "run all", which stops at the first cell that fails

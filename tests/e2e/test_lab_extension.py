@@ -177,6 +177,7 @@ def test_tab_applies_on_the_marked_line_alone_and_is_undone(opened, checked):
     assert page.evaluate(SOURCE, 1) == SQUARE.replace(LINE, f"{LINE}  ")
 
 
+@pytest.mark.nightly
 def test_two_functions_of_one_name_are_marked_each_in_its_own_cell(opened, checked):
     other = SQUARE.replace("3 * x", "5 * x")
     page = opened(
@@ -250,6 +251,7 @@ def test_from_wrong_to_right_without_typing(page, lab, artifacts):
     assert ours(page.errors) == []
 
 
+@pytest.mark.nightly
 def test_keys_alone_in_notebook_7(page, notebook7):
     """F8 goes to the line, Tab mends it, Shift+Enter runs it."""
     visit(
@@ -342,6 +344,7 @@ def test_a_long_check_that_ends_in_another_tab_is_told(page, lab, artifacts):
     expect(cell(page, 3)).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_card_of_an_error_without_its_kernel(opened):
     """Of a notebook that is opened again: with one that knows nothing of its cells, nothing is run."""
     x = torch.ones(2, requires_grad=True)

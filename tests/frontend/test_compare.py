@@ -63,6 +63,7 @@ def test_the_summary_leads_to_it(show: Any, samples: Any) -> None:
     expect(panel).to_contain_text("f does not agree with torch.mul in the gradient of a")
 
 
+@pytest.mark.nightly
 def test_a_large_graph_is_left_to_its_own_view(show: Any) -> None:
     x = torch.ones(2, dtype=torch.float64, requires_grad=True)
 

@@ -230,6 +230,7 @@ def test_calls_go_to_the_nodes_that_they_made(samples: Any) -> None:
     }
 
 
+@pytest.mark.nightly
 def test_from_afar_a_large_graph_is_painted_whole(load: Any) -> None:
     w = leaf()
     h = torch.ones(3)

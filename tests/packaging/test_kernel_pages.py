@@ -106,7 +106,7 @@ class RaggedSoftmax(torch.autograd.Function):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("rows", "failed"), [("", 0), ("16", 2)], ids=["right", "wrong"])
 def test_the_gate_of_the_page(rows: str, failed: int, pytester: pytest.Pytester, monkeypatch: Any) -> None:
     """A stranger's repository: the page's files, and a kernel of which the second sums sixteen rows at most."""

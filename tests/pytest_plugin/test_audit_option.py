@@ -59,9 +59,8 @@ def test_the_run_passes_with_a_section_at_its_end(run, pytester):
     assert result.ret == 0
 
 
-@pytest.mark.parametrize("words", [("--autograd-audit=fail",), ("--autograd-audit", "fail")])
-def test_a_wrong_gradient_fails_the_run_where_that_was_asked_for(run, words):
-    result = run(*words)
+def test_a_wrong_gradient_fails_the_run_where_that_was_asked_for(run):
+    result = run("--autograd-audit", "fail")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines([WRONG, "The run failed because of a wrong gradient (--autograd-audit=fail)."])
     assert result.ret == 1
@@ -90,7 +89,8 @@ def test_without_the_option_nothing_is_watched(run):
     result.stdout.no_fnmatch_line("*autograd audit*")
 
 
-@pytest.mark.parametrize(("mode", "status"), [pytest.param("report", 0, marks=pytest.mark.nightly), ("fail", 1)])
+@pytest.mark.nightly
+@pytest.mark.parametrize(("mode", "status"), [("report", 0), ("fail", 1)])
 def test_the_processes_of_xdist_make_one_report(run, mode, status):
     pytest.importorskip("xdist")
     result = run(f"--autograd-audit={mode}", "-n", "2", more=["xdist"])

@@ -38,14 +38,14 @@ def torch_passes(fn, inputs):
         return False
 
 
-@pytest.mark.parametrize(("per_op", "least"), [(1, 280), pytest.param(3, 800, marks=pytest.mark.nightly)])
-def test_no_false_alarm_on_torchs_operators(per_op, least):
+@pytest.mark.parametrize(("per_op", "step", "least"), [(1, 3, 90), pytest.param(3, 1, 800, marks=pytest.mark.nightly)])
+def test_no_false_alarm_on_torchs_operators(per_op, step, least):
     from op_db_samples import samples
 
     alarms, undecided, right = [], [], 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, fn, inputs in samples(per_op):
+        for name, fn, inputs in islice(samples(per_op), 0, None, step):
             found = verdicts(fn, inputs)
             right += found <= {"match", "subgradient"}
             if found & {"mismatch", "error"} and torch_passes(fn, inputs):

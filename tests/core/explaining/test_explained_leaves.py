@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 from explained import Programs, check
-from fn import Fn
 
 pytestmark = pytest.mark.usefixtures("saved_tensors_shown")
 PROGRAMS = Programs()
@@ -17,24 +16,10 @@ case = PROGRAMS.case
 # ---- no graph ----
 
 
-@case("a parameter is not what its module computes", "numpy", "lin(x)", lines="did")
-def array_of_a_module():
-    lin, x = torch.nn.Linear(2, 1), torch.ones(1, 2)
-    lin(x).numpy()  # did
-
-
 @case("what has no name is quoted", "numpy", "w * 2")
 def array_of_an_expression():
     w = torch.ones(2, requires_grad=True)
     (w * 2).numpy()
-
-
-@case("a line stands with its own text", "no_grad_no_grad", "out.sum()", lines="did")
-def without_gradients():
-    lin, x = torch.nn.Linear(2, 1), torch.ones(1, 2)
-    with torch.no_grad():
-        out = lin(x)  # did
-    out.sum().backward()
 
 
 @case(
@@ -79,24 +64,6 @@ def error_rate():
     other = wanted.numpy()
     loss = torch.from_numpy(array - other).mean()
     loss.backward()
-
-
-class Saliency(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = torch.nn.Linear(3, 2)
-
-    def forward(self, x):
-        print(float(x.detach().mean()))
-        x = (x.data - 0.5) * 2  # did
-        return self.inner(x).relu()
-
-
-@case("an input that a module takes out of the graph", "no_grad_detach", "image", lines="did")
-def saliency():
-    image = torch.rand(1, 3, requires_grad=True)
-    score = Saliency()(image).sum()
-    return torch.autograd.grad(score, image)
 
 
 @case("numbers that the line of a tensor reads out cut the graph", "no_grad_python", "angle", lines="did")
@@ -151,15 +118,6 @@ def read_out():
     return net.weight
 
 
-@case("a loss that is a leaf of its own", "no_grad_detach", lines="did")
-def detached_loss():
-    net = torch.nn.Linear(2, 1)
-    loss = net(torch.ones(3, 2)).sum()
-    loss = loss.detach().requires_grad_()  # did
-    loss.backward()
-    return net.weight
-
-
 class Normals(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -181,24 +139,6 @@ def drawn():
 
 
 @case(
-    "a leaf made of numbers did not make the parameter",
-    "unused",
-    lines="made",
-    did=None,
-    no_grad_left={"text": "terms.append(3 * value.item())"},
-)
-def numbers():
-    weight = torch.ones(3, requires_grad=True)  # made
-    terms = []
-    for scale in (0.5, 2.0):
-        value = (weight * scale).sum()
-        terms.append(3 * value.item())
-    loss = torch.tensor(terms, requires_grad=True).sum()
-    loss.backward()
-    return weight
-
-
-@case(
     "values that leave the graph through the data of another",
     "no_grad_data",
     lines="did",
@@ -211,19 +151,6 @@ def taken_over():
     loss = layer(torch.ones(2, 3)).sum()
     loss.backward()
     return weight
-
-
-@case(
-    "the line that froze a parameter is that of the first one named", "no_grad_frozen", "deep[11].weight", lines="did"
-)
-def frozen_in_parts():
-    deep = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(12)])
-    head = torch.nn.Linear(2, 1)
-    for p in deep.parameters():
-        p.requires_grad_(False)  # did
-    head.weight = torch.nn.Parameter(head.weight.detach(), requires_grad=False)
-    head.bias = torch.nn.Parameter(head.bias.detach(), requires_grad=False)
-    head(deep(torch.ones(3, 2))).sum().backward()
 
 
 @case("parameters that were frozen when they were used", "no_grad_frozen", lines="did")
@@ -255,13 +182,6 @@ def rounded():
     scale = w.max() / 7
     q = (w / scale).round().int() * scale.detach()
     q.sum().backward()
-
-
-@case("a line that turns integers into numbers again", "no_grad_integer", lines="did")
-def classes_as_numbers():
-    scores = torch.ones(3, 4, requires_grad=True)
-    best = scores.argmax(-1).float()  # did
-    (best - 1).square().mean().backward()
 
 
 @case("a constant is not what is computed from", "no_grad_not_required", "t")
@@ -300,19 +220,6 @@ def generated():
     return model.generator.weight
 
 
-@case("parameters made anew are traced back to the first", "unused_new_leaf", "meta.weight", lines="did")
-def adapted_twice():
-    meta, learner = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
-    source = meta
-    for _ in range(2):
-        grads = torch.autograd.grad(source(torch.ones(1, 2)).sum() ** 2, list(source.parameters()), create_graph=True)
-        for name, grad in zip(("weight", "bias"), grads, strict=True):
-            setattr(learner, name, torch.nn.Parameter(getattr(source, name).data - 0.1 * grad))  # did
-        source = learner
-    learner(torch.ones(1, 2)).sum().backward()
-    return meta.weight
-
-
 @case("a result is no leaf, and the line that made it is named", "grad_none_not_a_leaf", "patch", lines="made")
 def scaled():
     patch = torch.ones(3, requires_grad=True) * 2  # made
@@ -327,23 +234,6 @@ def row_of_a_table():
     return table[1]
 
 
-@case("a result that keeps its gradient", "nothing")
-def kept():
-    h = torch.ones(3, requires_grad=True) * 2
-    h.retain_grad()
-    h.sum().backward()
-    return h
-
-
-@case("parameters that no optimizer holds, with the step", "optimizer_holds_others", "model.weight", lines="did")
-def left_out():
-    model = torch.nn.Linear(3, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model.weight = torch.nn.Parameter(torch.ones(1, 3))
-    model(torch.ones(4, 3)).sum().backward()
-    optimizer.step()  # did
-
-
 @case("what one optimizer leaves out another may hold", "nothing")
 def shared_out():
     body, head = torch.nn.Linear(3, 2), torch.nn.Linear(2, 1)
@@ -351,21 +241,6 @@ def shared_out():
     head(body(torch.ones(4, 3))).sum().backward()
     for optimizer in optimizers:
         optimizer.step()
-
-
-@case(
-    "a head that was replaced",
-    "optimizer_holds_others",
-    lines="did",
-    optimizer_left_out_what={"name": "model[1].bias`, `model[0].bias`, `model[0].weight`, `model[1].weight"},
-)
-def replaced_head():
-    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 4))
-    optimizer = torch.optim.SGD(model[1].parameters(), lr=0.1)
-    model[1] = torch.nn.Linear(2, 1)
-    model(torch.ones(4, 3)).sum().backward()
-    optimizer.step()  # did
-    return optimizer.param_groups[0]["params"][0]
 
 
 class Trainer:
@@ -396,16 +271,6 @@ def resumed():
 
 
 # ---- not finite ----
-
-
-@case(
-    "a second where",
-    "not_finite_masked_sqrt_at_zero",
-    fix="torch.where(x > 0, torch.where(x > 0, x, 1).sqrt(), 0.0).sum().backward()",
-)
-def behind_where():
-    x = torch.tensor([0.0, 4.0], requires_grad=True)
-    torch.where(x > 0, x.sqrt(), 0.0).sum().backward()
 
 
 @case(
@@ -459,21 +324,11 @@ def entropy_masked_afterwards():
 
 
 @case(
-    "a loss that was not finite is not put down to its backward",
-    "not_finite_log_of_zero",
+    "a loss was not finite, and an optimizer went on from it",
+    "not_finite_division_by_zero",
     lines="did",
     says="not_finite_forward",
 )
-def infinite_at_first():
-    w = torch.nn.Parameter(torch.tensor([0.0, 1.0]))
-    for first in (True, False):
-        values = w.log() if first else w * 2  # did
-        loss = values.sum()
-        loss.backward()
-        w.grad = None
-
-
-@case("nor one that an optimizer went on from", "not_finite_division_by_zero", lines="did", says="not_finite_forward")
 def infinite_and_stepped():
     w = torch.nn.Parameter(torch.tensor([0.0, 1.0]))
     opt = torch.optim.SGD([w], lr=0.1)
@@ -490,19 +345,6 @@ def refused_by_anomaly_mode():
     with torch.autograd.detect_anomaly():
         root = (x * x).sqrt()  # did
         (root * x.detach()).sum().backward()
-
-
-# ---- Functions ----
-
-
-WrongShape = Fn.of("WrongShape", "x, weight: save(x); return x @ weight",
-    "grad_output: (x,) = saved; return None, grad_output.t() @ x")  # fmt: skip
-
-
-@case("shapes are written as everywhere", "returned_shape", "weight")
-def wrong_shape():
-    x, weight = torch.ones(2, 3), torch.ones(3, 4, requires_grad=True)
-    WrongShape.apply(x, weight).sum().backward()
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")

@@ -16,42 +16,11 @@ case = PROGRAMS.case
 # ---- changed in place ----
 
 
-@case("the line that saved a tensor is not the one that made it", "in_place", "a", lines="made saved did")
-def changed_after_a_product():
-    w = torch.ones(3, requires_grad=True)
-    a = w.exp()  # made
-    b = a * w  # saved
-    a += 1  # did
-    b.sum().backward()
-
-
-@case("a parameter is not made where it was used", "in_place_step", "lin.weight", lines="saved", made=None)
-def stepped():
-    lin = torch.nn.Linear(2, 1)
-    opt = torch.optim.SGD(lin.parameters(), 1.0)
-    loss = lin(torch.ones(1, 2, requires_grad=True) * 2).sum()  # saved
-    loss.backward(retain_graph=True)
-    opt.step()
-    loss.backward()
-
-
 @case("a module that changes its input is named", "in_place", says="in_place_module")
 def module_in_place():
     net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Sigmoid(), torch.nn.ReLU(inplace=True))
     loss = net(torch.ones(2, 3)).sum()
     loss.backward()
-
-
-@case("a module spread over devices where there is one", "in_place", "out", lines="did")
-def spread_over_devices():
-    net = torch.nn.DataParallel(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid()))
-
-    def step():
-        out = net(torch.ones(3, 2))
-        out += 1  # did
-        out.sum().backward()
-
-    step()
 
 
 @case(
@@ -88,19 +57,6 @@ def split_and_scaled():
     z.sum().backward()
 
 
-@case(
-    "of a result that is changed through a view the shape is the result's",
-    "in_place",
-    "forget",
-    in_place_saved={"shape": "2×4"},
-)
-def gated_and_leaked():
-    gate = torch.sigmoid(torch.ones(2, 4, requires_grad=True) * 2)
-    forget, other = gate[:, :2], gate[:, 2:]
-    forget.mul_(0.5)
-    (forget + other).sum().backward()
-
-
 @case("a step under a graph that is carried on", "in_place_step", lines="did")
 def carried_and_stepped():
     cell = torch.nn.Linear(2, 2)
@@ -109,20 +65,6 @@ def carried_and_stepped():
         h = cell(h).tanh()
         h.sum().backward(retain_graph=True)
         opt.step()  # did
-
-
-@case("a tensor is called what the line that writes into it calls it", "in_place", "kept")
-def rolled_out():
-    weight = torch.ones(2, requires_grad=True)
-
-    def states():
-        kept = torch.zeros(4, 2)
-        for t in range(3):
-            kept[t + 1] = weight * kept[t] + 1
-        return kept[1:]
-
-    out = states()
-    out.sum().backward()
 
 
 @case("an error that the program catches", "in_place", "y", lines="did", says="caught")
@@ -182,41 +124,6 @@ def shared():
     a, b = (s * 2).sum(), (s**2).sum()
     a.backward()
     b.backward()
-
-
-@case("no loop where there is none", "freed_again", "loss", says="freed_earlier freed_again")
-def twice_on_a_line():
-    w = torch.ones(3, requires_grad=True)
-    loss = (w**2).sum()
-    loss.backward(), loss.backward()
-
-
-@case("both backwards on one line", "freed_shared", "s", says="freed_earlier freed_tie")
-def both_on_one_line():
-    w = torch.ones(3, requires_grad=True)
-    s = w.exp()
-    a, b = (s * 2).sum(), (s**2).sum()
-    a.backward(), b.backward()
-
-
-@case(
-    "the line that made what an earlier iteration left",
-    "freed_shared",
-    "loss",
-    lines="did",
-    freed_tie={"by": 'kept["x"] = torch.sigmoid(net(x))', "text": 'return kept["x"] + 0'},
-)
-def two_epochs():
-    net, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
-
-    def features(x, kept={}):  # noqa: B006 - which outlives the call, where no variable holds it
-        if not kept:
-            kept["x"] = torch.sigmoid(net(x))
-        return kept["x"] + 0
-
-    for _ in range(2):
-        loss = head(features(torch.ones(1, 2))).sum()
-        loss.backward()  # did
 
 
 class Streaming(torch.nn.Module):

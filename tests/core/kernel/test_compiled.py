@@ -59,7 +59,7 @@ def test_what_the_check_compiles_is_not_taken_for_the_programs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fn", [Kept, Kept.apply, eager], ids=["class", "apply", "function"])
+@pytest.mark.parametrize("fn", [Kept, eager], ids=["class", "function"])
 def test_a_gradient_that_is_kept(fn: Any) -> None:
     report = checked(fn, eager)
     assert (report.verdict, report.findings) == ("right", ())
@@ -131,7 +131,7 @@ FAULTS: list[tuple[Any, dict[tuple[str, str], str]]] = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="seen with torch 2.13")
 @pytest.mark.parametrize(("fn", "shown"), FAULTS, ids=["in place", "one tensor twice"])
 def test_faults_of_todays_torch(fn: Any, shown: dict[tuple[str, str], str]) -> None:
