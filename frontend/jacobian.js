@@ -6,7 +6,7 @@ import { entryView } from "./entry.js";
 import { explorer, opens } from "./explorer.js";
 import { count } from "./formats.js";
 import { extent, isPooled, worstEntry } from "./levels.js";
-import { heatMaps } from "./maps.js";
+import { HeatMaps } from "./maps.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./states").BlockState} Block */
@@ -60,7 +60,7 @@ function explored(page, block, signal, pooled) {
     note = el("p", "faint note");
   const explore = explorer(page, block, signal, { moved, zoomed, say });
   const out = button(page.t("zoom_out"), explore.out);
-  const maps = heatMaps(page, block, explore, signal);
+  const maps = new HeatMaps(page, block, explore, signal);
 
   /** @param {string} sentence */
   function say(sentence) {

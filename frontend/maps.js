@@ -41,106 +41,118 @@ function shownMaps(block, level, scale) {
   return [analytical, numerical, Float64Array.from(difference, beyond)];
 }
 
-/**
- * The heat maps with their controls.
- * @param {Page} page @param {Block} block @param {Explorer} explore @param {AbortSignal} signal
- */
-export function heatMaps(page, block, explore, signal) {
+/** The heat maps with their controls. */
+export class HeatMaps {
+  #page;
+  #block;
+  #explore;
   /** @type {Scale} */
-  let scale = "robust";
-  let large = ""; // the one map that stands alone
-  let wrongOnly = false;
-  /** @type {Picture} */
-  let picture;
+  #scale = "robust";
+  #large = ""; // the one map that stands alone
+  #wrongOnly = false;
+  #figures;
+  /** Set anew wherever the level, the scale or the choice of cells changes. */
+  #picture;
   /** @type {import("./scale.js").Colouring[]} */
-  let looks = [];
+  #looks = [];
+  scale = el("div", "bar");
 
-  const figures = NAMES.map((name) =>
-    figure(page.word("panel", name), page.t("map_large"), () => enlarge(name)),
-  );
-  const maps = el(
-    "div",
-    {
-      class: "maps",
-      tabindex: "0",
-      role: "application",
-      "aria-roledescription": page.t("heat_map"),
-      "aria-label": [
-        page.t("heat_map_help", { output: block.output_name, input: block.input_name }),
-        opens(page, block) && page.t("heat_map_opens"),
-      ]
-        .filter(Boolean)
-        .join(" "),
-    },
-    ...figures.map(({ element }) => element),
-  );
-  const below = el("div", "bar");
-
-  function rescale() {
-    const level = explore.top();
-    const values = shownMaps(block, level, scale);
-    picture = {
-      block,
-      level,
-      maps: values,
-      scale,
-      only: wrongOnly ? level.wrong : undefined,
-    };
-    looks = colourings(scale, values);
-    below.replaceChildren(legend(page, picture, looks, change));
+  /**
+   * @param {Page} page @param {Block} block @param {Explorer} explore @param {AbortSignal} signal
+   */
+  constructor(page, block, explore, signal) {
+    this.#page = page;
+    this.#block = block;
+    this.#explore = explore;
+    this.#picture = this.#pictureOf();
+    this.#figures = NAMES.map((name) =>
+      figure(page.word("panel", name), page.t("map_large"), () => this.#enlarge(name)),
+    );
+    const help = [
+      page.t("heat_map_help", { output: block.output_name, input: block.input_name }),
+      opens(page, block) && page.t("heat_map_opens"),
+    ];
+    this.element = el(
+      "div",
+      {
+        class: "maps",
+        tabindex: "0",
+        role: "application",
+        "aria-roledescription": page.t("heat_map"),
+        "aria-label": help.filter(Boolean).join(" "),
+      },
+      ...this.#figures.map(({ element }) => element),
+    );
+    this.choice =
+      block.wrong && block.maps?.wrong && wrongCells(page, (only) => this.#showWrong(only));
+    const watcher = new ResizeObserver(() => this.paint());
+    watcher.observe(this.element);
+    signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
+    page.onTheme(() => (this.rescale(), this.paint()), signal);
+    for (const { canvas } of this.#figures) pointer(canvas, explore);
   }
+
+  /** @returns {Picture} */
+  #pictureOf() {
+    const level = this.#explore.top(),
+      maps = shownMaps(this.#block, level, this.#scale),
+      only = this.#wrongOnly ? level.wrong : undefined;
+    return { block: this.#block, level, maps, scale: this.#scale, only };
+  }
+
+  rescale() {
+    this.#picture = this.#pictureOf();
+    this.#looks = colourings(this.#scale, this.#picture.maps);
+    const change = /** @param {Scale} next */ (next) => this.#change(next);
+    this.scale.replaceChildren(legend(this.#page, this.#picture, this.#looks, change));
+  }
+
   /** @param {Scale} next */
-  function change(next) {
-    scale = next;
-    rescale();
-    paint();
-    /** @type {HTMLElement} */ (below.firstElementChild).focus();
+  #change(next) {
+    this.#scale = next;
+    this.rescale();
+    this.paint();
+    /** @type {HTMLElement} */ (this.scale.firstElementChild).focus();
   }
-  function paint() {
-    const { level } = picture,
-      axes = axesOf(block, level);
-    const [left] = margins(...axes);
-    const one = large || (fitsAll(maps, level, left + 6) ? "" : NAMES[0]);
-    const cell = largestCell(maps, level, one ? 1 : figures.length, left + 6);
-    const fonts = { font: getComputedStyle(maps).fontFamily, colours: page.colours() };
-    const marks = { cursor: explore.cursor(), mark: explore.mark(), chosen: explore.chosen() };
-    maps.classList.toggle("one", Boolean(one));
-    figures.forEach((figure, k) => {
+
+  paint() {
+    const { level, maps, only } = this.#picture,
+      axes = axesOf(this.#block, level),
+      [left] = margins(...axes),
+      element = this.element;
+    const one = this.#large || (fitsAll(element, level, left + 6) ? "" : NAMES[0]);
+    const cell = largestCell(element, level, one ? 1 : NAMES.length, left + 6);
+    const fonts = { font: getComputedStyle(element).fontFamily, colours: this.#page.colours() };
+    const { cursor, mark, chosen } = this.#explore;
+    const marks = { cursor: cursor(), mark: mark(), chosen: chosen() };
+    element.classList.toggle("one", Boolean(one));
+    this.#figures.forEach((figure, k) => {
       figure.frame.hidden = Boolean(one) && one !== NAMES[k];
       figure.title.setAttribute("aria-pressed", String(one === NAMES[k]));
       if (figure.frame.hidden) return;
       figure.place(axes, cell, level);
-      const { most, shares } = looks[k];
-      const look = { ...fonts, ...marks, most, shares, cell, only: picture.only };
-      draw(figure.canvas, { rows: level.rows, cols: level.cols, values: picture.maps[k] }, look);
+      const { most, shares } = this.#looks[k];
+      const look = { ...fonts, ...marks, most, shares, cell, only };
+      draw(figure.canvas, { rows: level.rows, cols: level.cols, values: maps[k] }, look);
     });
   }
+
   /** @param {string} name of a map that stands alone, or among the others again */
-  function enlarge(name) {
-    large = large === name ? "" : name;
-    paint();
+  #enlarge(name) {
+    this.#large = this.#large === name ? "" : name;
+    this.paint();
   }
+
   /** @param {boolean} only */
-  function showWrong(only) {
-    wrongOnly = only;
-    rescale();
-    paint();
+  #showWrong(only) {
+    this.#wrongOnly = only;
+    this.rescale();
+    this.paint();
   }
 
-  const watcher = new ResizeObserver(paint);
-  watcher.observe(maps);
-  signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
-  page.onTheme(() => (rescale(), paint()), signal);
-  for (const { canvas } of figures) pointer(canvas, explore);
-
-  return {
-    element: maps,
-    choice: block.wrong && block.maps?.wrong && wrongCells(page, showWrong),
-    scale: below,
-    paint,
-    rescale,
-    reading: () => readingOf(page, picture, explore),
-  };
+  reading() {
+    return readingOf(this.#page, this.#picture, this.#explore);
+  }
 }
 
 /**

@@ -12,103 +12,135 @@ const FEWEST = 3; // numbers of a band
 const FEW = 40; // calls around the first bad one that are listed with it
 const NAMES = /** @type {const} */ (["incoming", "outgoing", "bad", "seconds"]);
 
-/**
- * @param {Page} page
- * @param {import("./states").TrendsState} trends
- * @param {(first: number, count: number, then?: number) => void} list told which calls to list, and the one to choose
- * @param {number} oldest position of the first call that is listed at the beginning
- */
-export function trendLines(page, trends, list, oldest) {
-  const { count, first_bad: bad } = trends,
-    starts = numbers(trends.starts);
-  const sight = el("div", { class: "brush", hidden: true });
-  const said = el("span", { class: "faint", role: "status" }, page.t("trend_help"));
-  const rows = NAMES.flatMap((name) => row(page, name, trends, starts));
-  const area = el(
-    "div",
-    {
-      class: "brush-area",
-      role: "slider",
-      tabindex: 0,
-      "aria-label": page.t("timeline"),
-      "aria-valuemin": 1,
-      "aria-valuemax": count,
-      "aria-valuenow": count,
-    },
-    sight,
-    bad !== null && el("div", { class: "bad-mark", style: `left:${(100 * (bad + 0.5)) / count}%` }),
-  );
-  let [first, last] = [oldest, count - 1];
-  function mark() {
-    const range = page.t("trend_range", { first: first + 1, last: last + 1, count });
-    sight.hidden = last - first + 1 >= count;
-    sight.style.left = `${(100 * first) / count}%`;
-    sight.style.width = `${(100 * (last - first + 1)) / count}%`;
-    area.setAttribute("aria-valuenow", String(last + 1));
-    area.setAttribute("aria-valuetext", range);
-    const begun = first === oldest && last === count - 1; // so that nobody has to guess how to see the others
-    said.textContent = [!sight.hidden && range, begun && page.t("trend_help")]
+/** The lines with their brush, which tells what calls to list. */
+export class Trends {
+  #page;
+  #trends;
+  #oldest;
+  #list;
+  #first;
+  #last;
+  #sight = el("div", { class: "brush", hidden: true });
+  #said;
+  #area;
+
+  /**
+   * @param {Page} page
+   * @param {import("./states").TrendsState} trends
+   * @param {number} oldest position of the first call that is listed at the beginning
+   * @param {(first: number, count: number, then?: number) => void} list told which calls to list, and the one to choose
+   */
+  constructor(page, trends, oldest, list) {
+    this.#page = page;
+    this.#trends = trends;
+    this.#oldest = this.#first = oldest;
+    this.#last = trends.count - 1;
+    this.#list = list;
+    this.#said = el("span", { class: "faint", role: "status" }, page.t("trend_help"));
+    const { count, first_bad: bad } = trends;
+    this.#area = el(
+      "div",
+      {
+        class: "brush-area",
+        role: "slider",
+        tabindex: 0,
+        "aria-label": page.t("timeline"),
+        "aria-valuemin": 1,
+        "aria-valuemax": count,
+        "aria-valuenow": count,
+      },
+      this.#sight,
+      bad !== null &&
+        el("div", { class: "bad-mark", style: `left:${(100 * (bad + 0.5)) / count}%` }),
+    );
+    this.#listenToPointer();
+    keys(this.#area, {
+      ArrowLeft: () => this.#move(-1),
+      ArrowRight: () => this.#move(1),
+      Escape: () => this.#show(oldest, count - 1),
+    });
+    this.#mark();
+    const starts = numbers(trends.starts);
+    const rows = NAMES.flatMap((name) => row(page, name, trends, starts));
+    this.element = el(
+      "div",
+      "stack trends",
+      el("div", "trend-grid", ...rows, this.#area),
+      el("div", "bar", this.#said, bad !== null && this.#firstBad(bad)),
+    );
+  }
+
+  /** @param {number} bad */
+  #firstBad(bad) {
+    const words = this.#page.t("trend_bad", { call: this.#trends.bad_call });
+    return button(words, () => this.#show(bad - FEW / 2, bad + FEW / 2, bad), "link bad");
+  }
+
+  /** How many calls are under the brush. */
+  get #wide() {
+    return this.#last - this.#first + 1;
+  }
+
+  /** Draw the brush, and say what is under it. */
+  #mark() {
+    const { count } = this.#trends,
+      [first, last] = [this.#first, this.#last];
+    const range = this.#page.t("trend_range", { first: first + 1, last: last + 1, count });
+    this.#sight.hidden = this.#wide >= count;
+    this.#sight.style.left = `${(100 * first) / count}%`;
+    this.#sight.style.width = `${(100 * this.#wide) / count}%`;
+    this.#area.setAttribute("aria-valuenow", String(last + 1));
+    this.#area.setAttribute("aria-valuetext", range);
+    const begun = first === this.#oldest && last === count - 1; // so that nobody has to guess how to see the others
+    this.#said.textContent = [!this.#sight.hidden && range, begun && this.#page.t("trend_help")]
       .filter(Boolean)
       .join(" · ");
   }
+
   /** @param {number} a @param {number} b @param {number} [then] */
-  function show(a, b, then = b) {
-    [first, last] = [Math.max(0, Math.min(a, b)), Math.min(count - 1, Math.max(a, b))];
-    if (last - first + 1 < count) last = Math.min(last, first + MOST - 1);
-    mark();
-    list(first, last - first + 1, Math.max(first, Math.min(last, then)));
+  #show(a, b, then = b) {
+    const { count } = this.#trends;
+    this.#first = Math.max(0, Math.min(a, b));
+    this.#last = Math.min(count - 1, Math.max(a, b));
+    if (this.#wide < count) this.#last = Math.min(this.#last, this.#first + MOST - 1);
+    this.#mark();
+    this.#list(this.#first, this.#wide, Math.max(this.#first, Math.min(this.#last, then)));
   }
-  /** @param {PointerEvent} event */
-  function at(event) {
-    const place = area.getBoundingClientRect();
-    return Math.max(
-      0,
-      Math.min(count - 1, Math.floor(((event.clientX - place.left) / place.width) * count)),
-    );
+
+  #listenToPointer() {
+    const area = this.#area,
+      { count } = this.#trends;
+    /** @param {PointerEvent} event */
+    function under(event) {
+      const { left, width } = area.getBoundingClientRect();
+      return Math.max(0, Math.min(count - 1, Math.floor(((event.clientX - left) / width) * count)));
+    }
+    /** @type {number | null} */
+    let begun = null;
+    area.addEventListener("pointerdown", (event) => {
+      area.setPointerCapture(event.pointerId);
+      begun = under(event);
+    });
+    area.addEventListener("pointermove", (event) => {
+      if (begun === null) return;
+      [this.#first, this.#last] = [begun, under(event)].sort((a, b) => a - b);
+      this.#mark();
+    });
+    area.addEventListener("pointerup", (event) => {
+      if (begun !== null) this.#show(begun, under(event));
+      begun = null;
+    });
   }
-  /** @type {number | null} */
-  let begun = null;
-  area.addEventListener("pointerdown", (event) => {
-    area.setPointerCapture(event.pointerId);
-    begun = at(event);
-  });
-  area.addEventListener("pointermove", (event) => {
-    if (begun === null) return;
-    [first, last] = [begun, at(event)].sort((a, b) => a - b);
-    mark();
-  });
-  area.addEventListener("pointerup", (event) => {
-    if (begun !== null) show(begun, at(event));
-    begun = null;
-  });
-  /** @param {number} way */
-  function by(way) {
-    return () => {
-      const wide =
-        last - first + 1 >= count ? Math.max(1, Math.round(count / 20)) : last - first + 1;
-      const from = last - first + 1 >= count ? count : way > 0 ? last + 1 : first;
-      const start = Math.max(0, Math.min(count - wide, way > 0 ? from : from - wide));
-      show(start, start + wide - 1);
-    };
+
+  /** @param {number} way the calls before or behind those under the brush; of all the last ones */
+  #move(way) {
+    const { count } = this.#trends,
+      all = this.#wide >= count,
+      wide = all ? Math.max(1, Math.round(count / 20)) : this.#wide;
+    const from = all ? count : way > 0 ? this.#last + 1 : this.#first;
+    const start = Math.max(0, Math.min(count - wide, way > 0 ? from : from - wide));
+    this.#show(start, start + wide - 1);
   }
-  keys(area, { ArrowLeft: by(-1), ArrowRight: by(1), Escape: () => show(oldest, count - 1) });
-  mark();
-  return el(
-    "div",
-    "stack trends",
-    el("div", "trend-grid", ...rows, area),
-    el(
-      "div",
-      "bar",
-      said,
-      bad !== null &&
-        button(
-          page.t("trend_bad", { call: trends.bad_call }),
-          () => show(bad - FEW / 2, bad + FEW / 2, bad),
-          "link bad",
-        ),
-    ),
-  );
 }
 
 /** @param {Page} page @param {typeof NAMES[number]} name @param {import("./states").TrendsState} trends @param {ArrayLike<number>} starts */
