@@ -86,19 +86,6 @@ def test_a_whole_report_is_small():
     assert len(html(VALUES["right"]).encode()) < 64_000
 
 
-def test_the_answer_comes_first_and_the_fix_is_shown():
-    words = Page(html(samples.report(wrong=True))).text
-    assert words.startswith("✗ wrong LinearFunction: backward is wrong for weight . input is right.")
-    assert words.index("- grad_weight = input.mm(grad_output)") < words.index("+ grad_weight = input.t()")
-    assert words.index("Gradcheck") < words.index("6 of 36 entries differ") < words.index("Jacobian")
-    assert "2.0 ≠ 1.0" in words
-
-
-def test_the_verdicts_of_blocks_are_counted_wrong_first():
-    words = Page(html(samples.report(wrong=True))).text
-    assert "Gradcheck differs: 1, agrees: 1" in words
-
-
 def test_names_that_are_html_change_nothing():
     block = samples.block(np.eye(2) * 2, np.eye(2), names=(EVIL, EVIL), reason=EVIL)
     value = Value(EVIL, EVIL, EVIL, replace(samples.tensor(samples.W), dtype=EVIL), same_as=EVIL)
@@ -150,11 +137,6 @@ def test_unusual_blocks(name):
     assert page.lost == []
     assert len(html(report)) < 30_000
     assert ("This block has no entries." in page.text) is (name == "empty")
-
-
-def test_the_cell_that_differs_most_is_named_for_those_who_do_not_see_it():
-    alts = [p["alt"] for p in Page(html(samples.gradcheck(wrong=True))).pictures]
-    assert "The entry that differs most, row 0, column 3, is marked." in " ".join(alts)
 
 
 def test_a_block_without_numbers_says_so():
@@ -221,13 +203,6 @@ def test_a_picture_that_fails_leaves_the_table(monkeypatch):
     words = Page(html(samples.graph())).text
     assert "This part could not be drawn (ValueError: no room)." in words
     assert "LinearFunctionBackward" in words
-
-
-def test_tables_have_captions_or_heads_and_scopes():
-    made = html(samples.report(wrong=True))
-    assert 'scope="col"' in made
-    assert 'scope="row"' in made
-    assert "<caption" in made
 
 
 def test_a_part_that_fails_leaves_the_answer_and_the_other_parts(monkeypatch):
