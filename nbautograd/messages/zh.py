@@ -983,7 +983,6 @@ SENTENCES: dict[str, str] = {
     "compare.entries.what": "{quantity}有 {wrong} 个元素（共 {entries} 个）的误差超出了舍入能解释的范围。",
     "compare.entries.advice": "检查是否有竞争写入、掩码错误，或个别元素的下标错误。",
     "compare.values.what": "{quantity}的误差超出了舍入所能解释的范围。",
-    "compare.example": "相对误差 {error:.2g}，参考实现在同一 dtype 下为 {yardstick:.2g}。",
     "compare.offset.what": "{quantity}沿最后一维的每一行都差同一个数：含有均值或求和的一项漏掉了，或者写错了。",
     "compare.offset.advice": "检查是否漏减了均值，例如 layer norm 的 backward。",
     "compare.sweep_stopped": "比较在试过 {count} 组其他输入中的 {done} 组后停止。",

@@ -176,7 +176,6 @@ def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
     if track.nonfinite:
         return Finding("compare_nonfinite", "bug", "compare.nonfinite", {**params, "wrong": track.nonfinite}, place)
     params |= {"error": track.error, "yardstick": track.yardstick_error, "ratio": track.ratio}
-    params["example"] = Phrase("compare.example", error=track.error, yardstick=track.yardstick_error)
     if math.isinf(track.error):  # relative to golden values that are all zero
         return Finding("compare_not_zero", "bug", "compare.not_zero", params, place)
     if abs(track.error - 1) < 1e-9 and abs(track.bias + 1) < 1e-9:  # the error is the golden values themselves
