@@ -198,7 +198,8 @@ def _run_tensor(names: Mapping[str, Any] | None, found: Explanation) -> Finding:
     asked = "" if names is None or "In" not in names else next(iter(names))
     if not asked:
         return _note("run_again", command=BY_FUNCTION)
-    return _note("run_again", command=f"%autograd_explain {asked} --run", name=asked)
+    command = f"%autograd_explain {asked} --run"
+    return _note("run_again", command=command, find=command)
 
 
 def _returned(function: Callable[..., Any]) -> str:

@@ -93,13 +93,16 @@ class ExplainMagics(Magics):
         hint = Phrase("explain.run_again", command=f"%autograd_explain {which}")
         bundle: dict[str, Any] = mimebundle(Notice((hint,)))
         if kernel() is not None and numbers:
-            # a name, since a number means another cell where a notebook is opened again
-            name = secrets.token_hex(4)
-            self._asked[name] = numbers
-            while len(self._asked) > MOST_ASKED:
-                del self._asked[next(iter(self._asked))]
-            bundle |= marks_bundle(_explain(error), f"%autograd_explain @{name}")
+            bundle |= marks_bundle(_explain(error), self._find(numbers))
         display(bundle, raw=True)
+
+    def _find(self, numbers: Sequence[int]) -> str:
+        """Return the line that runs these cells: by a name, as numbers mean others in a notebook opened again."""
+        name = secrets.token_hex(4)
+        self._asked[name] = numbers
+        while len(self._asked) > MOST_ASKED:
+            del self._asked[next(iter(self._asked))]
+        return f"%autograd_explain @{name}"
 
     @no_var_expand
     @line_magic
@@ -162,9 +165,14 @@ class ExplainMagics(Magics):
             output.show_message("explain.earlier", error=type(self._other).__name__)
         elif self._quiet is not None and self._cell is not None:
             output.show_message("explain.quiet_since", cell=self._cell, quiet=self._quiet)
-        if not runs:
-            return _explain(error)
         needed = _cells_needed(error)
+        if not runs:
+            found = _explain(error)
+            last = found.findings[-1] if found.findings else None
+            if last is None or last.code != "explain_run_again" or not needed:
+                return found
+            button = replace(last, params={**last.params, "find": self._find(needed)})
+            return replace(found, findings=(*found.findings[:-1], button))
         found = _explain(error, run=_run_again(error, needed, variables))
         # what an earlier cell reaches for is no reason to say nothing of the one that raised
         alone = found.run == "refused" and len(needed) > 1

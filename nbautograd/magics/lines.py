@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import sys
 from collections.abc import Callable
@@ -16,8 +17,9 @@ from IPython.display import display
 from nbautograd import messages
 from nbautograd.core.checking.gradcheck import gradcheck, jacobian
 from nbautograd.core.checking.progress import watched
+from nbautograd.core.findings import Phrase
 from nbautograd.core.graphs.build import graph
-from nbautograd.core.recording.api import calls
+from nbautograd.core.recording.api import calls, instrumented
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.stumbles import is_ours
 from nbautograd.core.tracing.log import dispatches
@@ -197,6 +199,7 @@ def _calls(magic: str, line: str, namespace: Namespace) -> Any:
     recorded = dict.fromkeys(call.function for call in log)
     if line in recorded and line not in namespace:
         return CallLog(tuple(c for c in log if c.function == line), log.dropped, log.problems)
+    cls: Any
     try:
         cls = function_class(evaluate(expression(line, magic), namespace))
     except EvaluationError:
@@ -205,7 +208,11 @@ def _calls(magic: str, line: str, namespace: Namespace) -> Any:
         names = ", ".join(recorded) or "-"
         sentence = messages.text("magics.no_such_function", magic=magic, text=line, names=names)
         raise UsageError(messages.with_guess(sentence, line, recorded))
-    return calls(cls)
+    of_class = calls(cls)
+    if of_class or cls in instrumented():
+        return of_class
+    where = {"function": cls.__name__, "file": inspect.unwrap(cls.forward).__code__.co_filename}
+    return CallLog(problems=(Phrase("recording.not_watched", **where),))
 
 
 def _dispatches(magic: str, line: str, namespace: Namespace) -> Any:

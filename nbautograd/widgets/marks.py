@@ -17,6 +17,7 @@ from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.findings import Finding, Fix
+from nbautograd.core.recording.call import CallLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.inspection.explanation import Explanation
@@ -28,6 +29,7 @@ from nbautograd.widgets.notebook_cells import cell_of_file, running_cell
 
 MIME = "application/vnd.nbautograd.marks+json"
 CARD = "application/vnd.nbautograd.explanation+json"
+WATCH = "%%autograd_function"
 TONES: dict[str, EditorTone] = {"bug": "bug", "lint": "risk"}
 TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
 
@@ -142,13 +144,30 @@ def marks_bundle(value: Any, find: str = "") -> dict[str, Any]:
         value: a report, a check, an audit or an explanation.
         find: of an explanation, the line of a notebook that finds more.
     """
+    if isinstance(value, CallLog):
+        return _watching(value)
     state = marks_of(value)
     bundle = {} if state is None else {MIME: dataclasses.asdict(state)}
     if isinstance(value, Explanation) and value:
-        again = (one.params for one in value.findings if one.code == "explain_run_again" and "name" in one.params)
-        find = find or next((params["command"] for params in again), "")
+        find = find or next((one.params["find"] for one in value.findings if "find" in one.params), "")
         bundle[CARD] = dataclasses.asdict(_card(value, state, find))
     return bundle
+
+
+def _watching(log: CallLog) -> dict[str, Any]:
+    """Return a card that puts the magic above the cell of a class that is not recorded."""
+    told = next((one for one in log.problems if one.message_id == "recording.not_watched"), None)
+    cell = None if told is None else cell_of_file(told.params["file"])
+    row = "" if cell is None else cell.text.split("\n")[0]
+    if cell is None or row.startswith("%%"):
+        return {}
+    checked = CheckedText(cell=cell.id, first_line=1, text=cell.text.rstrip("\n"))
+    change = EditorChange(line=1, before=row, after=f"{WATCH}\n{row}", lit=((0, 0, len(WATCH)),), note="")
+    about: dict[str, Any] = {"kind": say("kind", "note"), "message": str(told), "change": change}
+    mark = EditorMark(tone="explained", checked=0, line=1, columns=(0, len(row)), **about)
+    card = ExplanationCard(language=messages.language(), answer=str(told), rows=(), change=change, find="")
+    state = MarksState(language=card.language, checked=(checked,), marks=(mark,))
+    return {MIME: dataclasses.asdict(state), CARD: dataclasses.asdict(card)}
 
 
 def _card(explanation: Explanation, state: MarksState | None, find: str) -> ExplanationCard:

@@ -183,6 +183,8 @@ def test_the_cells_that_made_what_an_error_is_about_are_offered_at_once_and_run_
     assert offers(ran.text) == [f"{made}-{last}"]
     found = explained(notebook)
     assert (found.code, found.did, offers(str(found))) == ("in_place", None, [f"{made}-{last}"])
+    notebook(found.findings[-1].params["find"].replace("%", "found = %"))  # what its button runs
+    assert notebook["found"].did.cell == made
     for asked in ("--run", " ".join(map(str, range(made, last + 1))), f"{made}-{last}"):
         found = explained(notebook, asked)
         assert (found.did.cell, found.did.line, found.did.function, found.run) == (made, 2, "halve", "copy")

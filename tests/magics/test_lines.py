@@ -48,6 +48,7 @@ def filled(notebook):
         ("%autograd_calls", "CallLog"),
         ("%autograd_calls Product", "CallLog"),
         ("%autograd_calls product", "CallLog"),
+        ("%autograd_calls torch.autograd.function.InplaceFunction", "CallLog"),
         ("%autograd_compare product(a, b) torch.mul(a, b)", "Comparison"),
         ("%autograd_compare product(a, b), torch.mul(a, b)", "Comparison"),
         ("%autograd_compare product(a, b.t().t()) a * b.t().t()", "Comparison"),

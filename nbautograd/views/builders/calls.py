@@ -45,7 +45,7 @@ Row = tuple[Cell, ...]
 @build.register
 def log_document(log: CallLog) -> Document:
     """Return which call was the first with NaN, how many there are, a row for each, and what the last ones saw."""
-    return calls_document(log, how_many(log))
+    return calls_document(log, *(() if log.problems and not log else (how_many(log),)))
 
 
 def how_many(log: CallLog) -> Paragraph:
