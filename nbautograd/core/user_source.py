@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dis
 import functools
 import inspect
 import itertools
@@ -82,6 +83,12 @@ class FunctionSource(Displayable):
 
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")
 _DECORATORS = 32  # looked through at most: a chain may be a circle
+
+
+def constants(code: CodeType) -> Iterator[Any]:
+    """Yield the constants of a code object; Python 3.14 keeps small whole numbers in its instructions instead."""
+    yield from code.co_consts
+    yield from (one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_SMALL_INT")
 
 
 def function_class(fn: Any) -> type | None:

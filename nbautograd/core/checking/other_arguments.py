@@ -211,5 +211,6 @@ def of_one_value(source: PointSource) -> Iterator[Point]:
 def constants_in(function: Any) -> list[float]:
     """Return finite numbers in a function's code, such as a threshold that its mask needs."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    found = [c for c in code.co_consts if isinstance(c, (int, float)) and not isinstance(c, bool)] if code else []
-    return [c for c in dict.fromkeys(found) if math.isfinite(c)]
+    found = user_source.constants(code) if code else ()
+    numbers = [c for c in found if isinstance(c, (int, float)) and not isinstance(c, bool)]
+    return [c for c in dict.fromkeys(numbers) if math.isfinite(c)]

@@ -57,9 +57,17 @@ def _without_grad(program: Program, here: ast.stmt) -> Iterator[Symptom]:
             reads += [given.value] if isinstance(given.value, ast.Attribute) and given.value.attr == "grad" else []
     for read in reads:
         name = ast.unparse(read.value)
-        tensor = _tensor(program, read.value)
-        if tensor is not None and _grad(tensor) is None:
-            yield Symptom("grad_none", tensor, _better_name(program, tensor, name))
+        for one in (*_looped_over(program, here, name), _tensor(program, read.value)):
+            if one is not None and _grad(one) is None:
+                yield Symptom("grad_none", one, _better_name(program, one, name))
+
+
+def _looped_over(program: Program, here: ast.stmt, name: str) -> Iterator[torch.Tensor]:
+    """Yield the parameters that a comprehension's variable stood for: from Python 3.12 on no frame keeps it."""
+    for loop in (n for n in ast.walk(here) if isinstance(n, ast.comprehension) and ast.unparse(n.target) == name):
+        owner, _, call = ast.unparse(loop.iter).rpartition(".")
+        if call == "parameters()" and isinstance(module := program.variables.get(owner), torch.nn.Module):
+            yield from module.parameters()
 
 
 def _conditions(program: Program, here: ast.stmt) -> Iterator[ast.AST]:

@@ -371,7 +371,7 @@ def dims(function: Any) -> list[str]:
     """Return dimensions, and tuples of them, in a function's code, as text."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     found = [c for c in code.co_consts if isinstance(c, tuple) and c and all(_is_dim(d) for d in c)] if code else []
-    single = [c for c in code.co_consts if _is_dim(c)] if code else []
+    single = [c for c in user_source.constants(code) if _is_dim(c)] if code else []
     return [repr(c) for c in dict.fromkeys([*found, *single])]
 
 

@@ -188,8 +188,8 @@ class Repair:
     def _by_a_number(self, script: Script, text: str) -> bool:
         """Return True where a change writes out a number that is read outside the Function: there it may be another."""
         cls: Any = self.problem.cls
-        read = (*names_outside(script.function, cls), *vars(cls).items())
-        outside = {float(value) for _, value in read if type(value) in (int, float)}
+        read = (*names_outside(script.function, cls), *vars(cls).items())  # without Python 3.13's __firstlineno__
+        outside = {float(value) for name, value in read if type(value) in (int, float) and not name.startswith("__")}
         return not outside.isdisjoint(numbers_in(text) - numbers_in(script.text))
 
     def _whole(self, found: Sequence[Mended], stages: Stages, wrong: frozenset[int]) -> Mended | None:
