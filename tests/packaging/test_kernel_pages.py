@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from nbautograd.command import main
 from nbautograd.command.finding import table
@@ -68,23 +67,6 @@ def test_every_code_on_the_page_for_agents_is_one_that_the_check_gives() -> None
     assert set(re.findall(r"`(compare_\w+)`", AGENTS)) - set(table()) == set()  # the site's build gives each of those
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the page says what torch 2.13 does")
-def test_the_example_of_what_compiling_changes() -> None:
-    (example,) = (
-        block for _, block in re.findall(r"```(\w*)\n(.*?)```", COMPILE, re.DOTALL) if "class Straight" in block
-    )
-    names: dict[str, Any] = {}
-    exec(example, names)
-    report = names["report"]
-    shown = re.findall(r"message  # torch 2.13: (.*) \.\.\.", example)
-    assert report.verdict == "right"
-    assert [report.findings[0].message.startswith(text) for text in shown] == [True]
-    verdicts = {row.way: row.verdict for row in report.compiled}
-    assert verdicts == {"backward": "right", "dynamic": "right", "func_grad": "wrong"}
-
-
-COMPILE = (ROOT / "docs" / "how-to" / "compile.md").read_text(encoding="utf-8")
 GATE = (ROOT / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
 RAGGED = """
 import torch
