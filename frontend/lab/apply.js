@@ -31,6 +31,7 @@ export function applyChange({ mark, checked, language, from, notebook }, run, { 
   // where the call stands in another cell, its report comes from there
   const { panel } = notebook,
     cells = panel.content.widgets.filter(({ model }) => model === cell || model === from);
+  panel.content.activate(); // the button that was pressed goes with its output, and the keys with it
   void NotebookActions.runCells(panel.content, cells, panel.sessionContext);
   return "";
 }

@@ -185,6 +185,7 @@ function buttons(node, card, place, said) {
     const stop = one("stop", () => void kernel.interrupt());
     said.replaceChildren(say("finding"), el("progress", { "aria-label": say("finding") }), stop);
     const { data, words: why } = await runInKernel(kernel, codes, cell.sharedModel.id);
+    panel.content.activate(); // the button that was pressed goes with its output, and the keys with it
     if (data) return cell.outputs?.set(at, { output_type: "display_data", data, metadata: {} });
     said.textContent = why;
     for (const each of row.querySelectorAll("button")) each.disabled = false;

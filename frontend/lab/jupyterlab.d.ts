@@ -58,6 +58,7 @@ export interface NotebookPanel {
     };
     widgets: Cell[];
     activeCell: Cell | null;
+    activate(): void;
     activeCellIndex: number;
     mode: "edit" | "command";
   };
