@@ -57,7 +57,7 @@ def _code_of_script(target: str, main: ModuleType) -> CodeType:
         main.__file__ = str(path)
         return compile(source, str(path.resolve()), "exec", dont_inherit=True)
     except OSError as error:
-        raise CommandError(text("command.program.no_script", path=target, reason=error.strerror or error)) from None
+        raise CommandError(text("command.freeze.no_file", path=target, reason=error.strerror or error)) from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two of very deep ones
         raise CommandError(text("command.program.syntax", path=target, reason=_said(error))) from None
 

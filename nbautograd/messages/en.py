@@ -497,7 +497,6 @@ SENTENCES: dict[str, str] = {
     "command.freeze.unknown": "{count} reports stay static: their live views were not saved (run with --execute), or take more than 2 MB each.",
     "command.freeze.trust": "JupyterLab shows the views once you trust the notebook (`jupyter trust {path}`). Until then, and where scripts do not run, it shows the reports.",
     "command.program.nothing": "name a script, or a module with -m: nbautograd {command} train.py",
-    "command.program.no_script": "{path} cannot be read ({reason}).",
     "command.program.no_module": "the module {module} cannot be run ({reason}).",
     "command.program.syntax": "{path} is no Python program ({reason}).",
     "command.program.not_found": "it was not found",

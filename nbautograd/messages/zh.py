@@ -497,7 +497,6 @@ SENTENCES: dict[str, str] = {
     "command.freeze.unknown": "{count} 份报告保持静态：实时视图的状态没有保存（请用 --execute 运行），或者每份超过 2 MB。",
     "command.freeze.trust": "信任这份笔记本之后（`jupyter trust {path}`），JupyterLab 会显示交互视图；在此之前，以及在不运行脚本的地方，显示的是报告。",
     "command.program.nothing": "请给出一个脚本，或用 -m 给出一个模块：nbautograd {command} train.py",
-    "command.program.no_script": "无法读取 {path}（{reason}）。",
     "command.program.no_module": "无法运行模块 {module}（{reason}）。",
     "command.program.syntax": "{path} 不是 Python 程序（{reason}）。",
     "command.program.not_found": "未找到",

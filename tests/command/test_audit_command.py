@@ -135,7 +135,7 @@ def test_status_2_where_the_checks_are_interrupted_and_how_many_were_made_is_tol
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nowhere.py"], "nowhere.py cannot be read"),
+        (["nowhere.py"], "nowhere.py: No such file"),
         (["-m", "no_such_module_here"], "no_such_module_here cannot be run"),
         (["-m", "no_such.module.here"], "cannot be run"),
         ([], "name a script"),
