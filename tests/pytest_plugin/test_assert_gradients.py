@@ -18,9 +18,11 @@ from nbautograd.pytest_plugin import assert_gradients
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[2]
 
-FUNCTIONS = """
+TESTS = """
+import pytest
 import torch
 from torch.autograd import Function
+from nbautograd import pytest_plugin
 
 class Square(Function):
     @staticmethod
@@ -31,52 +33,55 @@ class Square(Function):
     @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
-        return {gradient}
+        return 2 * x * g
 
-X = torch.linspace(-1, 1, 6, dtype=torch.float64, requires_grad=True)
+class Odd(Square):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (2 + len(x) % 2) * x * g
+
+X = torch.linspace(-1, 1, 7, dtype=torch.float64, requires_grad=True)
+
+def cases():
+    yield "small", (torch.linspace(0.5, 1, 6).requires_grad_(),)
+    yield "odd", (torch.linspace(0.5, 1, 7).requires_grad_(),)
+
+def test_right(assert_gradients):
+    assert assert_gradients(Square, (X,)).verdict == "right"
+
+def test_wrong(assert_gradients):
+    assert_gradients(Odd, (X,))
+
+def test_hint():
+    pytest_plugin.assert_gradients(Odd, X, hints="what")
+
+@pytest.mark.gradient_cases(cases=cases)
+def test_each(assert_gradients, case):
+    report = assert_gradients(Odd, case, reference=torch.square)
+    assert not report.cases  # what has a name is not resized
+
+def test_all(assert_gradients):
+    assert_gradients(Odd, reference=torch.square, cases=cases)
 """
 
 
-def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, gradient: str, test: str) -> pytest.RunResult:
-    pytester.makepyfile(FUNCTIONS.format(gradient=gradient) + test)
+@pytest.mark.slow
+def test_what_is_wrong_fails_with_its_report_in_each_case(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makepyfile(TESTS)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("NBAUTOGRAD_LANG", "en")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    return pytester.runpytest_subprocess("-p", "nbautograd.pytest_plugin", "-p", "no:cacheprovider")
-
-
-AS_FIXTURE = "\ndef test_square(assert_gradients):\n    assert assert_gradients(Square, (X,)).verdict == 'right'\n"
-AS_FUNCTION = """
-from nbautograd.pytest_plugin import assert_gradients
-
-def test_square():
-    assert_gradients(Square, X, hints="what")
-"""
-
-
-@pytest.mark.slow
-def test_a_right_gradient_passes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(pytester, monkeypatch, "2 * x * g", AS_FIXTURE).assert_outcomes(passed=1)
-
-
-@pytest.mark.slow
-def test_a_wrong_gradient_fails_with_the_report_as_text(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result = run(pytester, monkeypatch, "x * g", AS_FIXTURE)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E*GradcheckError:*", "E*+ *2*"])
+    result = pytester.runpytest_subprocess("-p", "nbautograd.pytest_plugin", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, failed=4)
+    failed = [f"FAILED *::{name}*" for name in ("test_wrong", "test_hint", "test_each?odd?", "test_all")]
+    result.stdout.fnmatch_lines(["E*GradcheckError: Odd: backward is wrong*", *failed])
     result.stdout.no_fnmatch_line("*raise GradcheckError*")  # our own frames are hidden
-
-
-@pytest.mark.slow
-def test_the_function_takes_the_options_of_gradcheck(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result = run(pytester, monkeypatch, "x * g", AS_FUNCTION)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E*is the right one times a constant*"])
-    result.stdout.no_fnmatch_line("E*multiply by*")
+    _, hint = str(result.stdout).split("_ test_hint _")
+    hint = hint.partition("_ test_each")[0]
+    assert ("is the right one times a constant" in hint, "multiply by" in hint) == (True, False)
 
 
 def test_the_fixture_is_listed_with_what_it_does(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,33 +115,3 @@ def test_what_cannot_be_told_fails_unless_asked_for() -> None:
 def test_a_call_that_makes_no_sense_is_told_as_such() -> None:
     with pytest.raises(CallError):
         assert_gradients(RoundStraightThrough, 3)
-
-
-EACH_CASE = """
-import pytest
-
-def cases():
-    yield "small", (torch.linspace(0.5, 1, 6).requires_grad_(),)
-    yield "odd", (torch.linspace(0.5, 1, 7).requires_grad_(),)
-
-class Odd(Square):
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return (2 + len(x) % 2) * x * g
-
-@pytest.mark.gradient_cases(cases=cases)
-def test_each(assert_gradients, case):
-    report = assert_gradients(Odd, case, reference=torch.square)
-    assert not report.cases  # what has a name is not resized
-
-def test_all(assert_gradients):
-    assert_gradients(Odd, reference=torch.square, cases=cases)
-"""
-
-
-@pytest.mark.slow
-def test_a_marked_test_is_one_for_each_case(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = run(pytester, monkeypatch, "2 * x * g", EACH_CASE)
-    result.assert_outcomes(passed=1, failed=2)
-    result.stdout.fnmatch_lines(["FAILED *::test_each?odd? *", "FAILED *::test_all *"])
