@@ -20,8 +20,8 @@ from nbautograd.course.run import check, placeholder
 from nbautograd.course.sentences import Level
 from nbautograd.course.source import without_magics
 from nbautograd.magics.options import EXERCISE
-from nbautograd.magics.output import show_interrupted, show_stumble
-from nbautograd.magics.progress import ProgressBar
+from nbautograd.magics.output import show_stumble
+from nbautograd.magics.progress import ProgressBar, show_interrupted
 
 
 @dataclass(frozen=True)

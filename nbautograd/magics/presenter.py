@@ -19,9 +19,9 @@ from nbautograd.errors import NbautogradError
 from nbautograd.inspection.report import run_inspection
 from nbautograd.magics import output
 from nbautograd.magics.call_expression import argument_names, read_inputs, read_reference
-from nbautograd.magics.live_output import Cards
 from nbautograd.magics.options import Options
-from nbautograd.magics.progress import ProgressBar
+from nbautograd.magics.output import Cards
+from nbautograd.magics.progress import ProgressBar, show_interrupted
 from nbautograd.magics.traced_classes import Traced
 from nbautograd.views.card import Notice, RecordingCard
 
@@ -140,7 +140,7 @@ class CellPresenter:
                 raise
             output.show_users_error(self.shell, result, error)
         except KeyboardInterrupt:
-            output.show_interrupted(bar)
+            show_interrupted(bar)
             output.count_as_interrupted(self.shell, result)
         if report is None:
             return

@@ -18,11 +18,14 @@ from nbautograd.core import forks, formats
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
+from nbautograd.core.findings import Phrase
 from nbautograd.core.stumbles import any_errors
 from nbautograd.core.this_thread import start_thread
-from nbautograd.magics.live_output import LiveOutput, can_update
+from nbautograd.magics.output import LiveOutput, can_update, show
 from nbautograd.views import theme
 from nbautograd.views.answer import answer
+from nbautograd.views.bundle import mimebundle
+from nbautograd.views.card import Notice
 from nbautograd.views.document import Tone
 from nbautograd.views.markup import prose, tag
 from nbautograd.views.phrases import VERDICT_MARKS, say
@@ -275,3 +278,10 @@ def drawn(state: ProgressState) -> dict[str, str]:
     plain = "\n".join(part for part in (state.headline, words) if part)
     page = tag("div", {"class": "nbautograd"}, verdict or "", prose(words), bar)
     return {"text/plain": plain, "text/html": str(page)}
+
+
+def show_interrupted(bar: ProgressBar) -> None:
+    """Say that a check was interrupted, in the place of its bar where there is one."""
+    notice = Notice((Phrase("magics.interrupted"),))
+    if not bar.close(mimebundle(notice)):
+        show(notice)

@@ -15,8 +15,8 @@ from nbautograd.core.torch_private import library
 from nbautograd.core.tracing.log import mark as dispatch_mark
 from nbautograd.magics import output
 from nbautograd.magics.exercise import Exercises
-from nbautograd.magics.live_output import Cards
 from nbautograd.magics.options import MAGIC
+from nbautograd.magics.output import Cards
 from nbautograd.magics.presenter import CellPresenter
 from nbautograd.magics.progress import Bars
 from nbautograd.magics.traced_classes import Traced

@@ -13,7 +13,7 @@ from nbautograd.core.stumbles import any_errors
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.log import dispatches, mark, trace, untrace
 from nbautograd.core.tracing.spying import PROTOCOLS
-from nbautograd.magics.live_output import LiveOutput
+from nbautograd.magics.output import LiveOutput
 from nbautograd.views.builders.dispatches import log_document
 from nbautograd.views.bundle import mimebundle, written
 from nbautograd.views.card import Notice

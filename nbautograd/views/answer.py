@@ -12,8 +12,7 @@ from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views.once import once
-from nbautograd.views.phrases import code, few, listed, say
+from nbautograd.views.phrases import code, few, listed, once, say
 
 TOLD = 3  # findings told in the answer, those of several inputs as one; the rest follow below
 MANY = 10**6  # entries; from there on those that are zero by structure are counted apart

@@ -47,8 +47,7 @@ from nbautograd.views.document import (
 )
 from nbautograd.views.heatmap import panels, thumbnail
 from nbautograd.views.markup import Markup, escape, join, picture, prose, tag, unbroken
-from nbautograd.views.phrases import counted, dedented, failed
-from nbautograd.views.tensors import contents, pooling
+from nbautograd.views.phrases import contents, counted, dedented, failed, pooling
 
 LINE = f"1px solid {theme.LINE_ON_ANY}"
 SOFT = theme.SOFT_ON_ANY

@@ -21,8 +21,7 @@ from nbautograd.core.values import TensorSummary
 from nbautograd.views.document import Block, Document, Drawing, Heatmaps, PageOnly, Series, Span, Thumbnail, paragraph
 from nbautograd.views.layout import first_layout
 from nbautograd.views.packing import Packed, drawn_state, small
-from nbautograd.views.phrases import counted
-from nbautograd.views.tensors import contents, pooling
+from nbautograd.views.phrases import contents, counted, pooling
 
 CELLS = 32  # along one side of the heat maps in a document, as on a stored page
 MOST_NODES = 300  # of a graph that is drawn in a document

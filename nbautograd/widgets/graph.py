@@ -19,7 +19,7 @@ from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout, first_layout, layout
 from nbautograd.views.layout.layers import WIDE
 from nbautograd.views.packing import array, small, state_of
-from nbautograd.views.tensors import contents, picture_caption
+from nbautograd.views.phrases import contents, picture_caption
 from nbautograd.views.to_json import matrix, pooling_of
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import call_state

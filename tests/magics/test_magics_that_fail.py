@@ -9,7 +9,7 @@ from injected import broken
 from notebook_shell import DOUBLE
 
 from nbautograd.core import stumbles
-from nbautograd.magics import lines, live_output, presenter, session, traced_classes
+from nbautograd.magics import lines, output, presenter, session, traced_classes
 
 INPUTS = "-i (torch.ones(2, dtype=torch.float64, requires_grad=True),)"
 CELL = f'%%autograd_function {INPUTS}\n{DOUBLE}\nprint("its own output")\n"its value"\n'
@@ -22,7 +22,7 @@ PARTS: list[tuple[Any, str]] = [
     (presenter.CellPresenter, "_report"),
     (presenter, "read_inputs"),
     (traced_classes.Traced, "take"),
-    (live_output.Cards, "refresh"),
+    (output.Cards, "refresh"),
 ]
 PRESENT = [(owner, name) for owner, name in PARTS if hasattr(owner, name)]
 

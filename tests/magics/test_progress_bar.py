@@ -11,7 +11,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
 from nbautograd.magics import progress
-from nbautograd.magics.live_output import Cards
+from nbautograd.magics.output import Cards
 from nbautograd.magics.progress import PATIENCE, PAUSE, SURE, ProgressBar, drawn
 from nbautograd.views import theme
 

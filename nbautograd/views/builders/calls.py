@@ -30,8 +30,18 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.phrases import counted, functions, listed, say
-from nbautograd.views.tensors import abbreviated, contents, kind, picture_caption, remarks, what
+from nbautograd.views.phrases import (
+    abbreviated,
+    contents,
+    counted,
+    functions,
+    kind,
+    listed,
+    picture_caption,
+    remarks,
+    say,
+    what,
+)
 
 FIRST, LAST = 4, 8  # calls of a long log that are listed, and between them the first that something is wrong with
 FEW = 2  # calls of which one sees at once what is wrong

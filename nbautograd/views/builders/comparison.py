@@ -33,8 +33,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.phrases import VERDICT_MARKS, code, heading, listed, say, without_example
-from nbautograd.views.tensors import contents
+from nbautograd.views.phrases import VERDICT_MARKS, code, contents, heading, listed, say, without_example
 
 CASE_COLUMNS = ("shapes", "dtype", "change", "beyond", "worst", "verdict")
 FLOATING = (

@@ -22,8 +22,7 @@ from nbautograd.views.document import (
     sentences,
 )
 from nbautograd.views.layout.contents import norm_texts, stale_text
-from nbautograd.views.phrases import counted
-from nbautograd.views.tensors import contents
+from nbautograd.views.phrases import contents, counted
 
 MAX_NODES = 40
 MAX_MODULES = 12

@@ -23,8 +23,7 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.phrases import code, listed, say
-from nbautograd.views.tensors import contents
+from nbautograd.views.phrases import code, contents, listed, say
 
 MARKS = {"right": "✓", "wrong": "✗", "wrong by here": "✗", "follows": "↳", "": ""}
 TONES: dict[Known, Tone] = {"right": "right", "wrong": "wrong", "wrong by here": "wrong", "follows": "lint"}

@@ -12,7 +12,7 @@ from typing import Literal
 
 from nbautograd.core.display import Displayable
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.views.once import once
+from nbautograd.views.phrases import once
 
 BOXES = 300  # of a picture, until somebody asks for more
 
