@@ -1,7 +1,7 @@
 // Calls: a time line with forward above and backward below, and under it the chosen pair with ctx between them.
 
 import { documentView } from "./document.js";
-import { el } from "./dom.js";
+import { el, prose } from "./dom.js";
 import { time } from "./formats.js";
 import { isBackward, Timeline } from "./timeline.js";
 import { Trends } from "./trends.js";
@@ -20,7 +20,11 @@ export function callsView(page, state) {
     (note) => el("p", "faint", note),
   );
   if (!state.calls.length)
-    return el("div", "stack", el("p", "faint", page.t("no_calls")), ...notes);
+    return el(
+      "div",
+      "stack",
+      ...(notes.length ? notes : [el("p", null, prose(page.t("no_calls")))]),
+    );
   const listed = new ListedCalls(page, state);
   return el(
     "div",

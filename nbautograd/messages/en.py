@@ -1195,7 +1195,6 @@ SENTENCES: dict[str, str] = {
     "views.headline.right": "{function}: backward is right.",
     "views.headline.cannot_tell": "{function}: cannot tell whether backward is right.",
     "views.headline.calls": "Recorded {calls}.",
-    "views.headline.no_calls": "No calls recorded yet. Put `%%autograd_function` above the class, run its cell, and call it.",
     "views.headline.jacobian": "{function}: Jacobian ({blocks}).",
     "views.aside.right.one": "{inputs} is right.",
     "views.aside.right.many": "{inputs} are right.",
@@ -1564,7 +1563,7 @@ SENTENCES: dict[str, str] = {
     "widgets.since.still": "still wrong",
     # Calls
     "widgets.timeline": "Calls: forward above, backward below",
-    "widgets.no_calls": "No calls recorded yet.",
+    "widgets.no_calls": "No calls recorded yet. Put `%%autograd_function` above the class, run its cell, and call it.",
     "widgets.dropped": "{count} older calls are not shown.",
     "widgets.no_call": "This call is no longer kept.",
     "widgets.no_backward": "No backward yet.",

@@ -1195,7 +1195,6 @@ SENTENCES: dict[str, str] = {
     "views.headline.right": "{function}：backward 是对的。",
     "views.headline.cannot_tell": "{function}：无法判断 backward 是否正确。",
     "views.headline.calls": "记录了 {calls}。",
-    "views.headline.no_calls": "还没有记录到调用。在类的上方写 `%%autograd_function`，运行该单元，再调用它。",
     "views.headline.jacobian": "{function}：雅可比矩阵，{blocks}。",
     "views.aside.right.one": "{inputs} 的梯度是对的。",
     "views.aside.right.many": "{inputs} 的梯度都是对的。",
@@ -1564,7 +1563,7 @@ SENTENCES: dict[str, str] = {
     "widgets.since.still": "仍然不对",
     # Calls
     "widgets.timeline": "调用的时间线：forward 在上，backward 在下",
-    "widgets.no_calls": "还没有记录到调用。",
+    "widgets.no_calls": "还没有记录到调用。在类的上方写 `%%autograd_function`，运行该单元，再调用它。",
     "widgets.dropped": "更早的 {count} 次调用没有显示。",
     "widgets.no_call": "这次调用的记录已不再保留。",
     "widgets.no_backward": "尚未反向传播。",

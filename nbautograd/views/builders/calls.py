@@ -61,7 +61,7 @@ def log_document(log: CallLog) -> Document:
 def how_many(log: CallLog) -> Paragraph:
     """Return how many calls there are."""
     if not log.calls:
-        return Paragraph((messages.text("views.headline.no_calls"),))
+        return Paragraph((messages.text("widgets.no_calls"),))
     return paragraph(Strong(messages.text("views.headline.calls", calls=counted("calls", len(log)))))
 
 
