@@ -45,24 +45,16 @@ def recognise(cls: type) -> Legacy | None:
         >>> recognise(torch.autograd.function.InplaceFunction) is None
         True
     """
-    if not _instance_style(cls):
-        return None
-    source = read_source(cls)
-    migration = migrate(source.text, cls.__name__) if source is not None else None
-    line = source.lines.get("forward") if source is not None else None
-    return _explained(cls.__name__, migration, line)
-
-
-def _instance_style(cls: type) -> bool:
     forward = as_written(vars(cls).get("forward"))
     if not isinstance(forward, FunctionType):
-        return False
+        return None
     code = methods_of(cls).code("forward")
     first = code.co_varnames[0] if code is not None and code.co_argcount else ""
-    return first == "self" or isinstance(vars(cls).get("__init__"), FunctionType)
-
-
-def _explained(name: str, migration: Migration | None, line: int | None) -> Legacy:
+    if first != "self" and not isinstance(vars(cls).get("__init__"), FunctionType):
+        return None
+    source = read_source(cls)
+    name, line = cls.__name__, source.lines.get("forward") if source is not None else None
+    migration = migrate(source.text, name) if source is not None else None
     before = migration.before if migration is not None else f"{name}()(...)"
     after = migration.after if migration is not None else f"{name}.apply(...)"
     text = migration.source if migration is not None else ""
@@ -142,7 +134,10 @@ def _edits(text: str, name: str, methods: dict[str, ast.FunctionDef]) -> Iterato
     others = [m for m in methods if m not in ("__init__", "forward", "backward")]
     init = methods.pop("__init__", None)
     if init is not None:
-        yield (user_source.first_line(init), 0), (_end_line(init, text) + 1, 0), ""
+        lines, end = text.splitlines(), init.end_lineno or init.lineno
+        while end < len(lines) and not lines[end].strip():
+            end += 1
+        yield (user_source.first_line(init), 0), (end + 1, 0), ""
     for method in methods.values():
         if method.decorator_list or not user_source.parameters(method) or method.name.startswith("__"):
             continue
@@ -156,14 +151,6 @@ def _edits(text: str, name: str, methods: dict[str, ast.FunctionDef]) -> Iterato
     if extra and "backward" in methods:
         for statement in user_source.returns(methods["backward"]):
             yield from _more_nones(statement, len(extra), forward, _in_front(methods))
-
-
-def _end_line(node: ast.FunctionDef, text: str) -> int:
-    lines = text.splitlines()
-    end = node.end_lineno or node.lineno
-    while end < len(lines) and not lines[end].strip():
-        end += 1
-    return end
 
 
 def _self_to_ctx(method: ast.FunctionDef, name: str, others: list[str]) -> Iterator[Edit]:
@@ -213,7 +200,8 @@ def _more_parameters(forward: ast.FunctionDef, extra: list[tuple[str, str | None
 def _initialised_in_forward(init: ast.FunctionDef, forward: ast.FunctionDef, text: str) -> Iterator[Edit]:
     """Set on ctx at the start of forward what ``__init__`` set on self."""
     first = init.args.args[0].arg if init.args.args else "self"
-    statements = [s for s in init.body if not _parent_init(s) and not _docstring(s) and not isinstance(s, ast.Pass)]
+    kept = [s for s in init.body if not _docstring(s) and not isinstance(s, ast.Pass)]
+    statements = [s for s in kept if not (isinstance(s, ast.Expr) and ".__init__(" in ast.unparse(s))]
     body = forward.body[1:] if _docstring(forward.body[0]) and len(forward.body) > 1 else forward.body
     for statement in statements:
         for node in ast.walk(statement):
@@ -222,10 +210,6 @@ def _initialised_in_forward(init: ast.FunctionDef, forward: ast.FunctionDef, tex
         place = (body[0].lineno, 0)
         indent = " " * body[0].col_offset
         yield place, place, "".join(f"{indent}{line}\n" for line in ast.unparse(statement).splitlines())
-
-
-def _parent_init(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and ".__init__(" in ast.unparse(statement)
 
 
 def _docstring(statement: ast.stmt) -> bool:

@@ -213,7 +213,14 @@ def read_source(cls: type) -> FunctionSource | None:
         >>> read_source(torch.autograd.function.InplaceFunction).name
         'InplaceFunction'
     """
-    return read_methods(methods_of(cls)) or _without_methods(cls)
+    if (known := read_methods(methods_of(cls))) is not None:
+        return known
+    try:
+        lines, first = inspect.getsourcelines(cls)
+    except (OSError, TypeError):
+        return None
+    text = textwrap.dedent("".join(lines))
+    return FunctionSource(cls.__name__, inspect.getsourcefile(cls) or "", max(first, 1), text, "combined")
 
 
 def read_methods(methods: Methods) -> FunctionSource | None:
@@ -246,15 +253,6 @@ def read_methods(methods: Methods) -> FunctionSource | None:
         lines={name: tree.lineno for name, tree in trees.items()},
         materialize_grads=True if saver is None else materialize_grads(saver),
     )
-
-
-def _without_methods(cls: type) -> FunctionSource | None:
-    try:
-        lines, first = inspect.getsourcelines(cls)
-    except (OSError, TypeError):
-        return None
-    text = textwrap.dedent("".join(lines))
-    return FunctionSource(cls.__name__, inspect.getsourcefile(cls) or "", max(first, 1), text, "combined")
 
 
 @functools.lru_cache(maxsize=64)
@@ -386,8 +384,10 @@ def _trace(function: FunctionNode, item: ast.expr, end: ast.Return, ran: Collect
         return Returned(None, item.lineno, ast.unparse(item))
     expressions = [e for e in assignments(function, item.id) if e.lineno <= end.lineno]
     values = [e for e in expressions if not (isinstance(e, ast.Constant) and e.value is None)] or expressions
+    # in an arm of an ``if``, or of its like, in which this ``return`` is not
+    spans = [(arm[0].lineno, arm[-1].end_lineno or 0) for arm in arms(function)]
     for value in reversed(values):
-        sure = len(values) == 1 or not _in_an_arm(function, value, end)
+        sure = len(values) == 1 or not any(a <= value.lineno <= b and not a <= end.lineno <= b for a, b in spans)
         if sure or (ran is not None and _ran(value, ran)):
             return Returned(item.id, value.lineno, ast.unparse(value))
         if ran is None or not isinstance(value, (ast.BinOp, ast.Call, ast.UnaryOp)):
@@ -397,12 +397,6 @@ def _trace(function: FunctionNode, item: ast.expr, end: ast.Return, ran: Collect
 
 def _ran(node: ast.expr | ast.stmt, ran: Collection[int]) -> bool:
     return any(line in ran for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
-
-
-def _in_an_arm(function: FunctionNode, node: ast.expr, end: ast.Return) -> bool:
-    """Return True for what is in an arm of an ``if``, or of its like, in which this ``return`` is not."""
-    spans = [(arm[0].lineno, arm[-1].end_lineno or 0) for arm in arms(function)]
-    return any(first <= node.lineno <= last and not first <= end.lineno <= last for first, last in spans)
 
 
 def arms(function: FunctionNode) -> Iterator[list[ast.stmt]]:

@@ -14,8 +14,7 @@ from html import escape as escape_html
 from typing import Literal, NamedTuple
 
 from nbautograd import messages
-from nbautograd.core.collector import collector_paused
-from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.graph import AutogradGraph, collector_paused
 from nbautograd.views import theme
 from nbautograd.views.layout import BOXES, Box, Layout, Lens, Line, Path, first_layout, layout
 from nbautograd.views.layout.text import fit, text_width

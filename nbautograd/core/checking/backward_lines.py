@@ -303,13 +303,13 @@ def written(problem: Problem, known: Returned, wrong: Array) -> Returned:
     def at(line: int) -> ast.stmt | None:
         return next((n for n in statements if n.lineno <= line <= (n.end_lineno or n.lineno)), None)
 
-    creation = at(writes.created)
+    made = getattr(at(writes.created), "value", None)
+    calls = [getattr(one, "func", None) for one in (made.elts if isinstance(made, ast.Tuple) else [made])]
+    only_creates = all(getattr(call, "attr", getattr(call, "id", "")).startswith(MAKERS) for call in calls)
     reached = {
         line: mask
         for line, mask in writes.reached.items()
-        if mask.shape == wrong.shape
-        and bool((mask & wrong).any())
-        and not (line == writes.created and creation is not None and _only_creates(creation))
+        if mask.shape == wrong.shape and bool((mask & wrong).any()) and not (line == writes.created and only_creates)
     }
     # the one that wrote what is wrong, as little else as possible; of several the last to run
     line = min(reversed(reached), key=lambda k: int((reached[k] ^ wrong).sum()), default=writes.changes[-1])
@@ -342,19 +342,6 @@ def _sliced(target: ast.expr) -> bool:
         return True
     items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
     return all(isinstance(item, (ast.Slice, ast.Constant)) for item in items)
-
-
-def _only_creates(statement: ast.stmt) -> bool:
-    value = getattr(statement, "value", None)
-    values = value.elts if isinstance(value, ast.Tuple) else [value]
-    return all(map(is_maker, values))
-
-
-def is_maker(value: ast.expr | None) -> bool:
-    """Return True for a call that makes a tensor to be filled, or copies one to be changed."""
-    function = value.func if isinstance(value, ast.Call) else None
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name.startswith(MAKERS)
 
 
 class _Writes:

@@ -14,8 +14,8 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.budget import bytes_lacking
 from nbautograd.core.checking.diagnosis import table
-from nbautograd.core.checking.diagnosis.factors import Clues
 from nbautograd.core.checking.diagnosis.hypothesis import Place
+from nbautograd.core.checking.diagnosis.predicates import Clues
 from nbautograd.core.checking.diagnosis.table import Blocks
 from nbautograd.core.checking.diagnosis.wrong_line import rounded_line
 from nbautograd.core.checking.point import Once, Point

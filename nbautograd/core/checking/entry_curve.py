@@ -87,20 +87,15 @@ def _curve(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dty
 
 
 def _value(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dtype: torch.dtype, move: float) -> float:
-    given = [_in_precision(prepared_inputs.copy(item), dtype) for item in problem.inputs]
+    given = [prepared_inputs.copy(item) for item in problem.inputs]
+    for k, item in enumerate(given):
+        if isinstance(item, Tensor) and (item.is_complex() or item.is_floating_point()):
+            given[k] = item.detach().to(dtype.to_complex() if item.is_complex() else dtype)
     moved = to_array(given[block[1]])
     moved.reshape(-1)[entry[1]] += move
     given[block[1]] = from_array(moved, given[block[1]])
     output = problem.evaluate(tuple(given))[block[0]]
     return float(to_real(output).reshape(-1)[entry[0]])
-
-
-def _in_precision(item: Any, dtype: torch.dtype) -> Any:
-    if not isinstance(item, Tensor):
-        return item
-    if item.is_complex():
-        return item.detach().to(dtype.to_complex())
-    return item.detach().to(dtype) if item.is_floating_point() else item
 
 
 def random_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:

@@ -188,8 +188,10 @@ def explain(error: BaseException, problem: Problem) -> Finding:
             line = calls[0].lineno if len(calls) == 1 else phrases.method_line(problem, "forward")
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)
         if found:
-            if message == "nothing_on_ctx" and (near := _near_on_ctx(error)):
-                params["advice"] = Phrase("magics.did_you_mean", near=f"ctx.{near}")
+            if message == "nothing_on_ctx":
+                known = [n for n in dir(getattr(error, "obj", None)) if not n.startswith("_")]
+                for near in get_close_matches(getattr(error, "name", None) or "", known, n=1, cutoff=0.8):
+                    params["advice"] = Phrase("magics.did_you_mean", near=f"ctx.{near}")
             params.update(_spoken(found.groupdict(), problem))
             if same := SAME.get(message):
                 params |= {part: Phrase(f"causes.{same}.{part}", **params) for part in ("what", "advice")}
@@ -201,11 +203,6 @@ def _in_the_style_of_old_torch(error: BaseException) -> Finding | None:
     called = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
     old = recognise(type(called[-1])) if called and isinstance(called[-1], Function) else None
     return None if old is None else old.findings[0]
-
-
-def _near_on_ctx(error: BaseException) -> str:
-    known = [n for n in dir(getattr(error, "obj", None)) if not n.startswith("_")]
-    return "".join(get_close_matches(getattr(error, "name", None) or "", known, n=1, cutoff=0.8))
 
 
 def undefined_grad(line: int | None, error_text: str = "") -> Finding:

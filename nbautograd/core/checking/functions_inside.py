@@ -129,15 +129,13 @@ def with_findings_inside(
         told = {(finding.code, finding.line) for finding in found}
         known = any((f.code, f.line) in told for one in checked if one.wrong is not None for f in one.wrong.findings)
         causes = [] if known or any(finding.fix is not None for finding in found) else causes
-    rest = (f for f in found if not causes or f.kind != "bug" or f.where is None)
-    return ranked((*(_blamed(library.name_of(cls), cause) for cls, cause in causes), *rest))
-
-
-def _blamed(function: str, cause: Finding) -> Finding:
-    """Return the finding on a Function inside; its fix was tried on the Function alone, so it heads no report."""
-    params = {"function": function, "cause": cause.phrase("what"), "advice": cause.phrase("advice")}
-    fix = None if cause.fix is None else dataclasses.replace(cause.fix, line=None)
-    return Finding("wrong_inside", "bug", "checking.wrong_inside", params, None, cause.line, fix)
+    rest, blamed = (f for f in found if not causes or f.kind != "bug" or f.where is None), list[Finding]()
+    for cls, cause in causes:
+        params = {"function": library.name_of(cls), "cause": cause.phrase("what"), "advice": cause.phrase("advice")}
+        # its fix was tried on the Function alone, so it heads no report
+        fix = None if cause.fix is None else dataclasses.replace(cause.fix, line=None)
+        blamed.append(Finding("wrong_inside", "bug", "checking.wrong_inside", params, None, cause.line, fix))
+    return ranked((*blamed, *rest))
 
 
 def _checked(cls: type, calls: CallsOfClass, check: Check) -> CheckedInside:

@@ -126,7 +126,6 @@ CONTAINERS = (list, dict, set, deque)
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Return True where two values of places are the same, to the bit and in the same order."""
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         return one is other or (one.shape == other.shape and one.dtype == other.dtype and agree_bitwise(one, other))
     if type(one) is not type(other):
@@ -168,7 +167,14 @@ def _places(cls: type) -> Iterator[StateName]:
             if not name.startswith("__") and not callable(value):
                 yield _attribute(value, base, name, name in bound or ANY in bound)
     for function in functions:
-        yield from _of_function(function, bound)
+        for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            with contextlib.suppress(ValueError):  # an empty cell
+                yield _attribute(cell.cell_contents, cell, "cell_contents", variable in bound)
+        known, partial = function.__globals__, functools.partial
+        for name in _names(function.__code__):
+            if name in known and not callable(known[name]):
+                read, write = partial(known.__getitem__, name), partial(known.__setitem__, name)
+                yield StateName(_copied(known[name]), read, write, name in bound or ANY in bound)
 
 
 def _calling(functions: Iterable[FunctionType]) -> list[FunctionType]:
@@ -187,17 +193,6 @@ def _calling(functions: Iterable[FunctionType]) -> list[FunctionType]:
 def _attribute(value: Any, holder: Any, name: str, bound: bool) -> StateName:
     read, write = functools.partial(getattr, holder, name), functools.partial(setattr, holder, name)
     return StateName(_copied(value), read, write, bound)
-
-
-def _of_function(function: FunctionType, bound: frozenset[str]) -> Iterator[StateName]:
-    for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):  # an empty cell
-            yield _attribute(cell.cell_contents, cell, "cell_contents", variable in bound)
-    known, partial = function.__globals__, functools.partial
-    for name in _names(function.__code__):
-        if name in known and not callable(known[name]):
-            read, write = partial(known.__getitem__, name), partial(known.__setitem__, name)
-            yield StateName(_copied(known[name]), read, write, name in bound or ANY in bound)
 
 
 ANY = "*"  # in the place of a name: code that can bind any

@@ -113,16 +113,12 @@ def prepare(inputs: Any, assume_grad: bool = False) -> tuple[Any, ...]:
         inputs = (inputs,)
     if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Sequence):
         raise CallError("checking.inputs_not_tuple", type=type(inputs).__name__)
-    assumed = _assumed(inputs) if assume_grad else frozenset()
+    assumed = frozenset[int]()
+    if assume_grad and not any(map(is_differentiable, inputs)):
+        floating = frozenset(i for i, item in enumerate(inputs) if is_floating(item))
+        assumed = frozenset(i for i in floating if not looks_like_a_mask(inputs[i])) or floating
     _refuse(inputs, assumed)
     return tuple(copy(item, True if i in assumed else None) for i, item in enumerate(inputs))
-
-
-def _assumed(inputs: Sequence[Any]) -> frozenset[int]:
-    if any(map(is_differentiable, inputs)):
-        return frozenset()
-    floating = {i for i, item in enumerate(inputs) if is_floating(item)}
-    return frozenset(i for i in floating if not looks_like_a_mask(inputs[i])) or frozenset(floating)
 
 
 def looks_like_a_mask(tensor: Tensor) -> bool:

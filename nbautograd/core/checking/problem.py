@@ -439,17 +439,12 @@ def _changed(now: Any, before: Any) -> bool:
 
 
 def _input_names(fn: Callable[..., Any], source: FunctionSource | None, count: int) -> tuple[str, ...]:
-    names = list(source.inputs) if source is not None else _signature_names(fn)
+    names = list(source.inputs) if source is not None else []
+    with contextlib.suppress(TypeError, ValueError):  # of what has no signature
+        signed = inspect.signature(fn).parameters.values() if source is None else ()
+        named = [p for p in signed if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
+        names += [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in named]
     if names and names[-1].startswith("*"):
         star = names.pop().lstrip("*")
         names += [f"{star}[{i}]" for i in range(count - len(names))]
     return tuple(names[i] if i < len(names) else f"input {i}" for i in range(count))
-
-
-def _signature_names(fn: Callable[..., Any]) -> list[str]:
-    try:
-        parameters = inspect.signature(fn).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
-    return [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in named]

@@ -19,13 +19,7 @@ from torch.autograd import forward_ad
 
 from nbautograd.core import pytrees, stumbles
 from nbautograd.core.checking import phrases
-from nbautograd.core.checking.backward_call import (
-    cotangents,
-    gradient_tolerance,
-    pull,
-    rounding_level,
-    run_backward,
-)
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level, run_backward
 from nbautograd.core.checking.backward_lines import last_line
 from nbautograd.core.checking.directional import directional_derivative
 from nbautograd.core.checking.exceptions import explain, undefined_grad

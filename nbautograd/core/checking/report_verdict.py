@@ -64,7 +64,9 @@ def findings(run: GradcheckRun, mend: Mend | None = None, known: Known = lambda 
         return found  # what changes from call to call proves nothing
     inputs = {f.where[1] for f in found if f.kind == "bug" and f.where is not None}
     plain = [_unclassified(b) for w, b in run.blocks.items() if b.verdict == "mismatch" and w[1] not in inputs]
-    return ranked((*found, *plain, *_jvp_findings(run), *_inside_findings(run), *_symmetric_findings(run)))
+    names = ((where, {"input": run.problem.input_names[where[1]]}) for where in run.symmetric)
+    even = (Finding("right_for_symmetric", "note", "checking.symmetric", params, where) for where, params in names)
+    return ranked((*found, *plain, *_jvp_findings(run), *_inside_findings(run), *even))
 
 
 def _findings_on_error(run: GradcheckRun, mend: Mend | None, known: Known) -> tuple[Finding, ...]:
@@ -93,12 +95,6 @@ def _inside_findings(run: GradcheckRun) -> Iterator[Finding]:
             yield Finding("checked_inside_domain", "note", "checking.inside_agrees", params, where)
         else:
             yield Finding("wrong_inside_domain", "bug", "checking.inside_differs", params, where)
-
-
-def _symmetric_findings(run: GradcheckRun) -> Iterator[Finding]:
-    for where in run.symmetric:
-        params = {"input": run.problem.input_names[where[1]]}
-        yield Finding("right_for_symmetric", "note", "checking.symmetric", params, where)
 
 
 def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:

@@ -65,7 +65,9 @@ def second_order(problem: Problem, counts: bool = False) -> GradcheckReport | No
         if is_ours(error):
             raise
         return _report(problem, (_unsupported(problem, error),), start)
-    if _claims_none(gradients):
+    # ``once_differentiable`` stands above backward: its results lead to a node that raises
+    nodes = [g.grad_fn for g in gradients if g is not None and g.grad_fn is not None]
+    if any("Error" in type(node).__name__ + node.name() for node in nodes):
         return _left_out(problem, start, "checking.order2_not_claimed", size) if counts else None
     run, lacking = _looked_at(_problem(problem, outputs), size, problem.meter, counts)
     if lacking:
@@ -131,12 +133,6 @@ def _gradients(problem: Problem, outputs: Outputs, v: Sequence[Tensor | None]) -
     pairs = [(o, c.requires_grad_()) for o, c in zip(outputs, v, strict=True) if c is not None]
     tensors, grads = zip(*pairs, strict=True)
     return internals.gradients(tensors, leaves, grads, create_graph=True)
-
-
-def _claims_none(gradients: Sequence[Tensor | None]) -> bool:
-    """Return True if ``once_differentiable`` stands above backward: its results lead to a node that raises."""
-    stack: list[Any] = [g.grad_fn for g in gradients if g is not None]
-    return any(node is not None and "Error" in type(node).__name__ + node.name() for node in stack)
 
 
 def _problem(problem: Problem, outputs: Outputs) -> Problem:
@@ -319,7 +315,10 @@ def restrict_to_directions(
     def few(*numbers: Tensor) -> tuple[Tensor, ...]:
         given: list[Any] = list(problem.fresh())
         for k, i in enumerate(problem.differentiable):
-            given[i] = _perturbed(moved[k], numbers[k], places[k])
+            x, (index, far) = moved[k], places[k]
+            by = numbers[k].repeat_interleave(index.shape[1]) * far
+            some = x.reshape(-1).index_add(0, index.reshape(-1), by).reshape(x.shape) if x.numel() else None
+            given[i] = x + 0 * numbers[k].sum() if some is None else some
         found: Sequence[Tensor] = tuple(pytrees.tensors(problem.fn(*given)))
         return tuple(w @ y.reshape(-1) for w, y in zip(weights, found, strict=True))
 
@@ -343,11 +342,3 @@ def _places(x: Tensor, generator: torch.Generator, directions: int, together: in
     size = x.reshape(-1)[index.reshape(-1)].abs() if x.numel() else x.new_zeros(index.numel())
     sign = torch.randint(2, (index.numel(),), generator=generator) * 2 - 1
     return index, sign.to(x) * torch.where(size > 0, size, torch.ones_like(size)) / math.sqrt(count)
-
-
-def _perturbed(x: Tensor, numbers: Tensor, places: Places) -> Tensor:
-    index, far = places
-    if not x.numel():
-        return x + 0 * numbers.sum()
-    by = numbers.repeat_interleave(index.shape[1]) * far
-    return x.reshape(-1).index_add(0, index.reshape(-1), by).reshape(x.shape)

@@ -37,7 +37,6 @@ from nbautograd.core.checking.point import Gradients, Point
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.repair import script as scripts
 from nbautograd.core.display import Displayable, Phrase, plural
-from nbautograd.core.findings import Fix
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.stumbles import any_errors, hands_over, is_ours
 from nbautograd.core.values import Value, describe
@@ -310,7 +309,10 @@ class _Motion:
         counts, now, before = Counter[int](), list[tuple[Key, TracedResult]](), 0
         for key, step in steps.items():
             line = self._span(step.line + shift)[0]
-            if now and (line != before or self._goes_back(now[-1], (key, step), line)):
+            # calls of a helper all come from one place of the code
+            again = bool(now) and now[-1][0][0] == key[0] and step.item <= now[-1][1].item
+            again = again and any(first <= line <= end for first, end in self._loops)
+            if now and (line != before or key[0] < now[-1][0][0] or again):
                 yield before, counts[before], now
                 counts[before] += 1
                 now = []
@@ -318,11 +320,6 @@ class _Motion:
             before = line
         if now:
             yield before, counts[before], now
-
-    def _goes_back(self, last: tuple[Key, TracedResult], now: tuple[Key, TracedResult], line: int) -> bool:
-        """Return True for a result of a loop's next turn; calls of a helper all come from one place of the code."""
-        again = last[0][0] == now[0][0] and now[1].item <= last[1].item
-        return now[0][0] < last[0][0] or (again and any(first <= line <= end for first, end in self._loops))
 
     def _right(self) -> RightRun | None:
         checked = [(i, b.verdict) for (o, i), b in self.report.blocks.items() if o == self.output]
@@ -378,10 +375,11 @@ class _Motion:
                 if isinstance(other_value, Tensor):
                     values[steps[-1][0]], wrong[steps[-1][0]] = other_value.detach(), "wrong"
                 lost = lost or not isinstance(other_value, Tensor)
-        return RightRun(values, wrong, None, tuple(map(_by_change, fixes)), lost)
+        sources = ((fix.line, " ".join(fix.source.split())) for fix in fixes)
+        notes = (Phrase("views.motion.by_change", line=at, source=source) for at, source in sources)
+        return RightRun(values, wrong, None, tuple(notes), lost)
 
     def _replaced(self, wrong: Sequence[int]) -> RightRun | None:
-        """Run backward with what ``wrong_line`` has found in the place of its results."""
         replaced, notes, until = dict[Key, Callable[[Tensor], Tensor]](), list[Phrase](), list[int]()
         goes = dict[Key, Known]()
         for position in wrong:
@@ -406,7 +404,8 @@ class _Motion:
 
     def _stop(self, line: int, steps: Sequence[tuple[Key, TracedResult]], right: RightRun | None) -> LineStop:
         read = [t for _, step in steps for t in step.read if isinstance(t, Tensor)]
-        given = [*zip(self._grad_names(), self.own.arrived, strict=False), *self.saved]
+        names = () if self.problem.source is None else self.problem.source.grad_outputs
+        given = [*zip(names, self.own.arrived, strict=False), *self.saved]
         reads = [n for n, g in given if isinstance(g, Tensor) and any(agree_bitwise(g, t) for t in read)]
         used = {key for _, step in steps for key in step.read if not isinstance(key, Tensor)}
         values, parts = (
@@ -442,13 +441,6 @@ class _Motion:
             both = _beside(name, given, right) if given is not None and right is not None else (None, None)
             stop = made.get(id(self.own.returned[position]), len(turns)) if position < len(self.own.returned) else 0
             yield ReturnedGradient(describe(name, yours), known, both[0], both[1], position, stop)
-
-    def _grad_names(self) -> tuple[str, ...]:
-        return () if self.problem.source is None else self.problem.source.grad_outputs
-
-
-def _by_change(fix: Fix) -> Phrase:
-    return Phrase("views.motion.by_change", line=fix.line, source=" ".join(fix.source.split()))
 
 
 def _beside(name: str, yours: Tensor, right: Tensor) -> tuple[Value, Value | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -139,7 +139,7 @@ def tensors_on_ctx(record: CallRecord) -> Iterator[Finding]:
             continue
         seen = _seen(record, _line_of_attribute(record, name))
         if any(_same(value, one) or _share_memory(value, one) for one in inputs):
-            yield rules.input_on_ctx(seen, name)
+            yield broken("tensor_on_ctx", seen, name=name)  # nothing notices when it is changed before backward
         elif any(_same(value, one) or _share_memory(value, one) for one in outputs):
             yield broken("output_on_ctx", seen, name=name)
 
@@ -222,15 +222,15 @@ def gradient_forms(record: CallRecord, forward: CallRecord, saver: CallRecord | 
         elif needed.get(i) is False:
             yield broken("ignores_needs_input_grad", seen, input=inputs[i], position=i)
         else:
-            value = rules.value_returned(record.function.source, i)
-            params = {"input": inputs[i], "value": value}
+            params = {"input": inputs[i], "value": rules.value_returned(record.function.source, i)}
             got, expected = gradient.shape, given.shape
             if got is not None and expected is not None and got != expected:
+                # the engine sums one shape to another as broadcasting would have grown it
+                ends = got[max(0, len(got) - len(expected)) :]
+                fits = len(expected) <= len(got) and all(e in (1, g) for g, e in zip(ends, expected, strict=True))
                 shapes: dict[str, Any] = {"got": list(got), "expected": list(expected), **params}
-                if sums_to(got, expected):
-                    yield broken("grad_shape_reduced", seen, **shapes)
-                else:
-                    yield broken("wrong_gradient_shape", seen, **shapes)
+                reduced = broken("grad_shape_reduced", seen, **shapes)
+                yield reduced if fits else broken("wrong_gradient_shape", seen, **shapes)
             if gradient.dtype != given.dtype:
                 dtypes = [str(dtype).removeprefix("torch.") for dtype in (gradient.dtype, given.dtype)]
                 yield broken("grad_dtype_cast", seen, got=dtypes[0], expected=dtypes[1], **params)
@@ -248,22 +248,13 @@ def _nothing_returned(record: CallRecord, forward: CallRecord, saver: CallRecord
             yield broken("returns_none", _seen(record, position=i), input=inputs[i])
 
 
-def sums_to(got: Sequence[int], expected: Sequence[int]) -> bool:
-    """Return True when the engine can sum one shape to another, as broadcasting would have grown it."""
-    if len(expected) > len(got):
-        return False
-    tail = got[len(got) - len(expected) :]
-    return all(e in (1, g) for g, e in zip(tail, expected, strict=True))
-
-
 def _not_finite(record: CallRecord) -> Iterator[Finding]:
     if not all(map(_finite, record.inputs)):
         return
     labels = output_names(record)
     for i, value in enumerate(record.outputs):
         if not _finite(value):
-            seen = _seen(record, position=i)
-            yield broken("returns_nonfinite", seen, gradient=labels[i])
+            yield broken("returns_nonfinite", _seen(record, position=i), gradient=labels[i])
 
 
 def _finite(value: Snapshot) -> bool:

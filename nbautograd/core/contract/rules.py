@@ -106,11 +106,6 @@ def broken(code: str, seen: Seen, sentence: str = "", /, **params: Any) -> Findi
     )
 
 
-def input_on_ctx(seen: Seen, name: str) -> Finding:
-    """Return the finding on an input on ctx: nothing notices when it is changed before backward."""
-    return broken("tensor_on_ctx", seen, name=name)
-
-
 def input_changed(seen: Seen, input: str) -> Finding:
     """Return the finding on an input that requires grad, that forward changed in place and did not mark as dirty."""
     return broken("mutates_input", seen, input=input)

@@ -40,13 +40,10 @@ def read_contract(cls: type) -> tuple[Finding, ...]:
     codes = methods_of(cls).codes
     trees = {name: tree for name, code in codes.items() if (tree := user_source.method_at(code)) is not None}
     unknown, operation = _unknown_names(cls, codes, trees), library.stands_for_operation(cls)
-    reading = Reading(cls.__name__, source, trees, unknown, _not_static(cls), operation)
+    not_static = tuple(name for name in METHODS if isinstance(as_written(vars(cls).get(name)), FunctionType))
+    reading = Reading(cls.__name__, source, trees, unknown, not_static, operation)
     found = [finding for rule in RULES for finding in rule(reading)]
     return tuple(sorted(found, key=lambda finding: RANK[finding.kind]))
-
-
-def _not_static(cls: type) -> tuple[str, ...]:
-    return tuple(name for name in METHODS if isinstance(as_written(vars(cls).get(name)), FunctionType))
 
 
 def _unknown_names(
@@ -114,7 +111,7 @@ def number_of_gradients(reading: Reading) -> Iterator[Finding]:
         if values is None or (reading.operation and isinstance(statement.value, ast.List)):
             continue
         given = len(values)
-        while given > expected and _is_none(values[given - 1]):
+        while given > expected and getattr(values[given - 1], "value", "") is None:  # of a constant
             given -= 1
         if not expected - optional <= given <= expected:
             yield rules.number_of_gradients(reading.seen(statement), len(values), reading.source.inputs)
@@ -141,10 +138,6 @@ def _values(statement: ast.Return, grad_outputs: tuple[str, ...]) -> list[ast.ex
     return [value] if isinstance(root, ast.Name) and root.id in grad_outputs else None
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def static_methods(reading: Reading) -> Iterator[Finding]:
     """Check that methods are static; without the decorator they work through ``apply`` only by luck."""
     for method in reading.not_static:
@@ -154,20 +147,17 @@ def static_methods(reading: Reading) -> Iterator[Finding]:
 
 def undefined_names(reading: Reading) -> Iterator[Finding]:
     """Yield findings on names that nothing defines: they fail only when backward runs."""
+    forward, local = reading.methods.get("forward"), set[str]()
+    if forward is not None:
+        nodes = [n for n in user_source.own_nodes(forward) if isinstance(n, ast.Name)]
+        local = {n.id for n in nodes if isinstance(n.ctx, ast.Store)}
+        local |= {name.lstrip("*") for name in user_source.parameters(forward)}
     for method, names in reading.unknown.items():
         tree = reading.methods.get(method)
         for name in names if method != "forward" else ():
             uses = (n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name) if tree else iter(())
-            elsewhere = name in _locals(reading.methods.get("forward"))
-            sentence = "recording.name_of_forward" if elsewhere else "recording.undefined_name"
+            sentence = "recording.name_of_forward" if name in local else "recording.undefined_name"
             yield broken("undefined_name", Seen(next(uses, None), reading.name), sentence, method=method, name=name)
-
-
-def _locals(function: user_source.FunctionNode | None) -> set[str]:
-    if function is None:
-        return set()
-    stored = {n.id for n in user_source.own_nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return stored | {name.lstrip("*") for name in user_source.parameters(function)}
 
 
 def leaves_autograd(reading: Reading) -> Iterator[Finding]:
@@ -177,9 +167,7 @@ def leaves_autograd(reading: Reading) -> Iterator[Finding]:
         return
     met: set[tuple[str, int]] = set()
     for node in user_source.own_nodes(backward):
-        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
-            continue
-        if (node.attr, node.lineno) in met:
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load) or (node.attr, node.lineno) in met:
             continue
         met.add((node.attr, node.lineno))
         seen, text = reading.seen(node), ast.unparse(node)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from nbautograd.core.explaining.at_the_line import MEANT, at_the_line
+from nbautograd.core.explaining.at_the_line import MEANT, at_the_line, returned
 from nbautograd.core.explaining.cause import ErrorCause, finding
 from nbautograd.core.explaining.freed import freed
 from nbautograd.core.explaining.grad_none import grad_none, without_requires_grad
@@ -15,7 +15,6 @@ from nbautograd.core.explaining.in_place import in_place
 from nbautograd.core.explaining.no_grad import no_grad, unused, unused_parameters
 from nbautograd.core.explaining.not_finite import BackwardWatch, not_finite, of_gradients, of_value
 from nbautograd.core.explaining.program import Program
-from nbautograd.core.explaining.returned import returned
 from nbautograd.core.explaining.symptoms import Symptom, symptom_of
 from nbautograd.core.explaining.torch_errors import kind_of
 from nbautograd.core.explaining.watch import all_finite

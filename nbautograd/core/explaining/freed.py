@@ -129,7 +129,6 @@ def _holding(program: Program, gone: list[Any]) -> str:
 
 
 def _without_its_graph(program: Program, earlier: Any, root: str) -> list[Any]:
-    """Explain a loss that contains gradients computed without ``create_graph=True``."""
     cuts = [cut for node in program.nodes() for cut in cuts_into(node) if cut.reason == "create_graph"]
     cut = next((cut for cut in cuts if cut.spot is not None and cut.op == "grad"), None)  # not detached on purpose
     if earlier.call != "grad" or cut is None or cut.spot is None:

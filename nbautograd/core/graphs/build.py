@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from nbautograd.core.collector import collector_paused
 from nbautograd.core.display import Phrase
-from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale, collector_paused
 from nbautograd.core.graphs.modules import exact_modules, infer_scopes, scope_types
 from nbautograd.core.graphs.names import NamedTensors, Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, NodeFacts, argument_names, stale_edges

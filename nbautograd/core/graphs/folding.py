@@ -10,15 +10,18 @@ from itertools import groupby
 
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.core.graphs.repeats import (
+from nbautograd.core.graphs.segments import (
     MOST_OPS,
+    Segment,
+    common_path,
     find_repeats,
+    inner_order,
+    module_segments,
     named_repeat,
     op_name,
     repetitions,
     sliced,
 )
-from nbautograd.core.graphs.segments import Segment, common_path, inner_order, module_segments
 
 OPENING = 12  # boxes of a graph that opens on its modules
 CLOSED = 3  # boxes of one that would open on its whole model: then it is opened one level further, into twice as many
@@ -153,7 +156,6 @@ def _size(graph: AutogradGraph, segments: Sequence[Segment]) -> int:
 
 
 def _fold_the_rest(graph: AutogradGraph, segments: list[Segment], most: int) -> list[Segment]:
-    """Keep what runs first, and fold everything after it into one."""
     leaves: dict[int, int] = {}
     for edge in graph.edges:
         leaves[edge.source] = leaves.get(edge.source, 0) + (graph.nodes[edge.target].kind == "leaf")

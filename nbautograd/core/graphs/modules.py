@@ -178,7 +178,6 @@ def _owner(label: str, modules: Mapping[str, str]) -> str | None:
 def _scopes_of_parameters(
     inner: Sequence[int], following: Following, owners: Mapping[int, str | None]
 ) -> dict[int, str]:
-    """Return the scopes of nodes that pass a gradient to a parameter, or through one that reshapes it."""
     known: dict[int, str] = {}
     for i in inner:
         found = []

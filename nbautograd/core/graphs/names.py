@@ -113,7 +113,6 @@ class NamedTensors:
 
 
 def _inside(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield tensors in a list, tuple or dict, by place: ``weights[0]``, ``state['w']``."""
     stack: list[tuple[str, Any, int]] = [(name, value, 0)]
     while stack:
         place, item, depth = stack.pop()

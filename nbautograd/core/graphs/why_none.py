@@ -98,7 +98,6 @@ def ask(graph: AutogradGraph, name: str) -> NoneReason:
 
 
 def _reason(graph: AutogradGraph, name: str, tensor: torch.Tensor | None, place: int | None) -> Finding:
-    """Return why a tensor has no gradient."""
     itself = "" if tensor is None else of_tensor(tensor)
     if itself:
         return reason_finding(itself, name=name)

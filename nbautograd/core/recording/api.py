@@ -258,7 +258,6 @@ def _function(cls: Any, caller: str) -> type:
 
 
 def _set_level(cls: type, function: InstrumentedFunction, level: int) -> None:
-    """Set how much is kept of a Function's calls; at level off nothing stands in the class's way."""
     if function.level and not level:
         spy.withdraw(cls)
     elif level and not function.level and cls in _functions:

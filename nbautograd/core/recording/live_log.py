@@ -258,7 +258,6 @@ def _values(
 
 
 def _ctx(record: CallRecord, forward: CallRecord | None, set_up: CallRecord | None) -> CtxSnapshot:
-    """Return what forward or setup_context left on ctx; for a later call what was there when it began."""
     saver = ctx_saver(record, forward, set_up)
     ctx = saver.ctx if saver is not None else None
     if saver is None or ctx is None:

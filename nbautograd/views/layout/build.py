@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from nbautograd import messages
 from nbautograd.core import formats
-from nbautograd.core.collector import collector_paused
 from nbautograd.core.graphs.folding import fold_to, open_boxes
-from nbautograd.core.graphs.graph import AutogradGraph, Node, Origin
+from nbautograd.core.graphs.graph import AutogradGraph, Node, Origin, collector_paused
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.clusters import Clusters, box_key
 from nbautograd.views.layout.layers import WIDE, layered

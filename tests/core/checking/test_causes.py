@@ -16,7 +16,7 @@ from own_mistakes import MISTAKES, Mistake, draw
 import nbautograd
 from nbautograd.core.checking import diagnose
 from nbautograd.core.checking.block import Block, Entry
-from nbautograd.core.checking.diagnosis import factors, hypothesis, predicates
+from nbautograd.core.checking.diagnosis import hypothesis, predicates
 from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices
 from nbautograd.core.findings import Finding, limit_findings
 
@@ -137,7 +137,7 @@ def test_a_factor_is_seen_in_any_matrix(change, code) -> None:
     ],
 )
 def test_a_number_of_formulas_is_recognised(number: float, text: str | None) -> None:
-    assert factors.written(number) == text
+    assert predicates.written(number) == text
 
 
 ErfWithoutItsFactor = Fn.of("ErfWithoutItsFactor", "x: save(x); return torch.erf(x)",

@@ -8,7 +8,7 @@ import torch
 from fn import Fn
 
 import nbautograd
-from nbautograd.core.graphs.caller_code import find_change
+from nbautograd.core.graphs.saved import find_change
 from nbautograd.views.layout import layout
 
 KeepsItsOutput = Fn.of("KeepsItsOutput", "x: y = x.exp(); save(y); return y",

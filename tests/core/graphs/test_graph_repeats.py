@@ -12,7 +12,7 @@ from torch import nn
 
 import nbautograd
 from nbautograd.core.graphs.folding import contract, fold_to, open_boxes
-from nbautograd.core.graphs.repeats import LEAST_SAVED, find_repeats
+from nbautograd.core.graphs.segments import LEAST_SAVED, find_repeats
 from nbautograd.views.layout import layout
 from nbautograd.views.layout.clusters import box_key
 

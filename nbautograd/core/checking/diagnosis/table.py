@@ -13,7 +13,6 @@ from nbautograd.core import formats
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import predicates, shares
-from nbautograd.core.checking.diagnosis.factors import Clues, clues
 from nbautograd.core.checking.diagnosis.hypothesis import (
     AT_HAND,
     FRESH_INPUTS,
@@ -26,6 +25,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     WrongBlock,
     gather,
 )
+from nbautograd.core.checking.diagnosis.predicates import Clues, clues
 from nbautograd.core.checking.diagnosis.wrong_line import WrongLine, wrong_line
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding, Phrase
@@ -84,8 +84,10 @@ def evidence(problem: Problem, blocks: Blocks, none: frozenset[int] = frozenset(
     # an output that backward hands the gradient of through, flat in forward, is the last to blame
     through = {o for (o, _), block in blocks.items() if block.verdict == "flat"}
     wrong = [where for where, block in blocks.items() if block.verdict == "mismatch"]
+    given = (t for t in problem.inputs if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()))
+    single = any(torch.finfo(t.dtype).bits < 64 for t in given)
     ordered = sorted(wrong, key=lambda where: where[0] in through)
-    return {(o, i): gather(blocks[o, i], _single(problem), blocks, i in none) for o, i in ordered}
+    return {(o, i): gather(blocks[o, i], single, blocks, i in none) for o, i in ordered}
 
 
 def entries(
@@ -115,9 +117,7 @@ def causes(
     """
     told: set[tuple[Any, ...]] = set()
     at = functools.cache(functools.partial(wrong_line, problem))
-    found: dict[tuple[int, int], tuple[Evidence, Cause]] = {}
-    for where, e in known.items():
-        found[where] = e, first_confirmed(WrongBlock(problem, e, elsewhere))
+    found = {where: (e, first_confirmed(WrongBlock(problem, e, elsewhere))) for where, e in known.items()}
     for (o, i), (e, cause) in found.items():
         key = (i, *_key(cause))
         if key not in told:
@@ -142,15 +142,8 @@ def first_confirmed(case: WrongBlock) -> Cause:
     cause = None
     for row in HYPOTHESES:
         with any_errors(f"hypothesis {row.code}"):
-            cause = row.cause(case)
-        if cause is not None:
-            break
-    return cause or Cause("wrong_unclassified", "wrong_unclassified")
-
-
-def _single(problem: Problem) -> bool:
-    given = (t for t in problem.inputs if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()))
-    return any(torch.finfo(t.dtype).bits < 64 for t in given)
+            cause = cause or row.cause(case)
+    return cause or predicates.UNCLASSIFIED
 
 
 def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None, alone: bool) -> Finding:

@@ -194,7 +194,6 @@ class Assembly:
         return [j for j in range(len(plain)) if (i, j) not in self._diagonal]
 
     def _of_output(self, i: int, probe: Array, answers: list[Array]) -> Iterator[tuple[int, FirstPass]]:
-        """Yield all blocks of one output."""
         shapes = [p.shape for p in self.forward.points]
         layouts = {
             j: BlockLayout(probe.shape, shape, structure.matching(self.combos[i, j])) for j, shape in enumerate(shapes)

@@ -72,7 +72,6 @@ def _crossed(
     chosen: list[Array],
     keep: Callable[[Matrices], None],
 ) -> tuple[Matrices, Window, central_differences.Directions]:
-    """Return both Jacobians at some rows and columns."""
     (i, j), (row_ids, col_ids) = ij, chosen
     layout = BlockLayout((len(row_ids),), (len(col_ids),))
     window, directions = Window(forward, ij, row_ids, col_ids), central_differences.single(ij, layout)

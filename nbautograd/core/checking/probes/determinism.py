@@ -249,7 +249,6 @@ def _left_over(problem: Problem, near: Sequence[Point], which: int) -> bool:
 
 
 def _plainly_right(block: Block) -> bool:
-    """Return True if a block agrees by more than the caller's tolerance."""
     size = 0.0 if block.worst is None else max(abs(block.worst.analytical), abs(block.worst.numerical))
     return block.verdict == "match" and block.largest_error <= PLAINLY * size + ABOUT_ZERO
 

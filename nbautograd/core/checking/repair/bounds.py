@@ -65,11 +65,8 @@ class Usage:
 
     def allowance(self) -> Usage:
         """Return what an edited backward may take where the original takes this much."""
-        return Usage(
-            max(1, self.depth),
-            CALLS + TIMES_THE_ORIGINAL * self.calls,
-            max(ELEMENTS, TIMES_THE_ORIGINAL * self.elements),
-        )
+        calls, elements = TIMES_THE_ORIGINAL * self.calls, TIMES_THE_ORIGINAL * self.elements
+        return Usage(max(1, self.depth), CALLS + calls, max(ELEMENTS, elements))
 
 
 class UsageMeter(TorchFunctionMode):
@@ -240,7 +237,8 @@ def countable(tree: Code, function: FunctionType, inside: tuple[Any, ...] = ()) 
         if inside and isinstance(node, LOOPS) and not (len(inside) == 1 and called_by_name(function, inside[0])):
             return False
         if isinstance(node, ast.Name) and node.id not in (*local, "print"):
-            value = _resolved(node.id, function)
+            known = node.id in function.__code__.co_freevars or node.id in function.__globals__
+            value = value_around(function, node.id) if known else getattr(builtins, node.id, None)
             if isinstance(value, type) and id(node) in whole:
                 value = getattr(value, whole[id(node)], None)
             if node.id in FORBIDDEN or not reachable(value, (*inside, function)):
@@ -275,12 +273,6 @@ def indexes(tree: ast.AST) -> bool:
         ):
             return True
     return False
-
-
-def _resolved(name: str, function: FunctionType) -> Any:
-    if name in function.__code__.co_freevars or name in function.__globals__:
-        return value_around(function, name)
-    return getattr(builtins, name, None)
 
 
 def reachable(value: Any, inside: tuple[Any, ...] = ()) -> bool:

@@ -185,7 +185,6 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
 
 
 def _written(guard: Guard, texts: Mapping[str, float]) -> Callable[[Context, ast.expr], Iterator[Edit]]:
-    """Return the rule that yields these texts, each with all that its fields may stand for, the last one slowest."""
     fields = {text: [f for f in FIELDS if f"{{{f}}}" in text] for text in texts}
     ordered = {text: sorted(found, key=lambda f, text=text: -text.index(f"{{{f}}}")) for text, found in fields.items()}  # type: ignore[misc]
 
@@ -256,7 +255,6 @@ def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
 
 @kind("constant", "part")
 def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Yield another number: its negative, one more or less, the double, the half, the inverse, one of forward's."""
     number = getattr(node, "value", None)
     if not isinstance(node, ast.Constant) or isinstance(number, bool) or not isinstance(number, (int, float)):
         return
@@ -332,7 +330,6 @@ def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
 
 @kind("count of a mask", "part")
 def _mask_count(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Sum a mask in the place of a size, or that which has the size."""
     sized = size_of(node)
     if sized is None:
         return
@@ -576,7 +573,6 @@ def _times_grad_output(c: Context) -> Iterator[Edit]:
 
 @kind("dimension everywhere", "whole")
 def _dimension_everywhere(c: Context) -> Iterator[Edit]:
-    """Exchange the dimension of all sums, means and the like that have the same one for one that forward names."""
     given: dict[str, list[ast.expr]] = {}
     for node in c.facts.nodes:
         call = _Method.of(c, node) if isinstance(node, ast.Call) else None
@@ -644,7 +640,6 @@ def _augmented(c: Context) -> Iterator[Edit]:
 
 @kind("name everywhere", "whole")
 def _name_everywhere(c: Context) -> Iterator[Edit]:
-    """Yield a function of a name, its negative or its complement, wherever the name is read."""
     used = [n for n in c.facts.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     for name in dict.fromkeys(n.id for n in used if n.id not in (*MODULES, "ctx")):
         found = [n for n in used if n.id == name]

@@ -332,24 +332,19 @@ def places(script: Script) -> Iterator[Written]:
     """Yield the values assigned, returned or written in place by a call, in source order; none unpacked from ctx."""
     for node in user_source.own_nodes(script.tree):
         value = getattr(node, "value", None)
-        if isinstance(node, ast.Expr) and isinstance(value, ast.Call) and _writes(value):
+        called = value.func if isinstance(node, ast.Expr) and isinstance(value, ast.Call) and value.args else None
+        if isinstance(called, ast.Attribute) and user_source.in_place(called.attr):
+            assert isinstance(value, ast.Call)
             inside = (part for argument in value.args for part in subexpressions(argument))
             yield Written(value.args[-1], (value, *inside))
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)) or value is None:
             continue
-        if _is_ctx(value) or (isinstance(value, ast.Constant) and value.value is None):
+        unpacked = getattr(value, "attr", "") in ("saved_tensors", "saved_variables", "needs_input_grad")
+        if unpacked or (isinstance(value, ast.Constant) and value.value is None):
             continue
         items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
         wanted = [item for item in items if not (isinstance(item, ast.Constant) and item.value is None)]
         yield from (Written(item, tuple(subexpressions(item))) for item in wanted)
-
-
-def _writes(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and user_source.in_place(call.func.attr) and bool(call.args)
-
-
-def _is_ctx(value: ast.expr) -> bool:
-    return isinstance(value, ast.Attribute) and value.attr in ("saved_tensors", "saved_variables", "needs_input_grad")
 
 
 def names(script: Script) -> list[str]:

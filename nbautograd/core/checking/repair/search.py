@@ -16,7 +16,7 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
-from nbautograd.core.checking.diagnosis.factors import PI, Clues
+from nbautograd.core.checking.diagnosis.predicates import PI, Clues
 from nbautograd.core.checking.meant import handed_on
 from nbautograd.core.checking.other_arguments import constants_in
 from nbautograd.core.checking.outside_state import names_outside
@@ -146,6 +146,10 @@ class Repair:
         hints, near = self._hints(findings), self._near(findings)
         idle_spans, nothing = self._idle(wrong), any(x is None for x in self.problem.inputs)
 
+        cls: Any = self.problem.cls
+        read = (*names_outside(self.script.function, cls), *vars(cls).items())  # without Python 3.13's __firstlineno__
+        outside = {float(value) for name, value in read if type(value) in (int, float) and not name.startswith("__")}
+
         def wanted(script: Script, edit: Edit) -> bool:
             gone = nothing and "None" in edit.replacement  # for good
             inside = (any(a[:2] >= b[:2] and a[2:] <= b[2:] for b in idle_spans) for a in map(span, edit.nodes))
@@ -163,7 +167,8 @@ class Repair:
             refuted = enough or says_nothing(text, script.text)
             refuted = refuted or self._large_enough(script, edit, stages, inputs)
             refuted = refuted or self._unseen(script, text, stages, inputs)
-            if not refuted and not self._by_a_number(script, text):
+            # where a change writes out a number that is read outside the Function, there it may be another
+            if not refuted and outside.isdisjoint(numbers_in(text) - numbers_in(script.text)):
                 found.append(Mended(script.tidied(edit.changes), inputs, edit.cost, tuple(edit.kind.split(BOTH))))
         return self._whole(found, stages, wrong)
 
@@ -184,13 +189,6 @@ class Repair:
         if changed is not None:
             more = [changed.compiled(changed.changed(c)) for c in amplified(changed.tree, script.tree)]
         return any(self._mended_inputs(backward, stages, mended, False) == mended for backward in more)
-
-    def _by_a_number(self, script: Script, text: str) -> bool:
-        """Return True where a change writes out a number that is read outside the Function: there it may be another."""
-        cls: Any = self.problem.cls
-        read = (*names_outside(script.function, cls), *vars(cls).items())  # without Python 3.13's __firstlineno__
-        outside = {float(value) for name, value in read if type(value) in (int, float) and not name.startswith("__")}
-        return not outside.isdisjoint(numbers_in(text) - numbers_in(script.text))
 
     def _whole(self, found: Sequence[Mended], stages: Stages, wrong: frozenset[int]) -> Mended | None:
         """Return the shortest change after which all is right; names before numbers.
@@ -369,16 +367,12 @@ class Repair:
         node = self._node()
         on_ctx = [f"ctx.{n}" for n, v in vars(node).items() if isinstance(v, (Tensor, int, float))] if node else []
         held = 0 if node is None or "saved_tensors" in self.script.text else len(node.saved_tensors)
-        found = [name for name in names(self.script) if name not in self._only_zeros()]
+        found, point, source = names(self.script), self._point(), self.problem.source
+        if point is not None and point.outputs is not None and source is not None and self.problem.direct:
+            flowing = self.problem.differentiable_outputs(point.outputs)  # into the grad_outputs of others flow zeros
+            zeros = [name for k, name in enumerate(source.grad_outputs) if k not in flowing]
+            found = [name for name in found if name not in zeros]
         return [*found, *on_ctx, *(f"ctx.saved_tensors[{k}]" for k in range(held))]
-
-    def _only_zeros(self) -> list[str]:
-        """Return the names of the grad_outputs of outputs that are not differentiable: nothing flows into them."""
-        point, source = self._point(), self.problem.source
-        if point is None or point.outputs is None or source is None or not self.problem.direct:
-            return []
-        flowing = self.problem.differentiable_outputs(point.outputs)
-        return [name for k, name in enumerate(source.grad_outputs) if k not in flowing]
 
     def _hints(self, findings: Sequence[Finding]) -> Hints:
         assert self.script is not None
@@ -498,7 +492,6 @@ class Mending:
     def _repaired(
         self, problem: Problem, findings: Sequence[Finding], clues: Clues | None
     ) -> Iterator[tuple[list[int], Mended, Fix]]:
-        """Yield numbers of findings that one change mends."""
         workshop = Repair(problem, self._tries, clues or Clues())
         bugs = [_targets(problem, f) for f in findings if f.kind == "bug"]
         workshop.kept = frozenset[int]().union(*(_targets(problem, f) for f in findings if f.code == "surrogate"))
