@@ -380,6 +380,10 @@ scores = q.masked_fill(torch.ones(3, dtype=torch.bool), float("-inf"))
 att = scores.softmax(0)  # did
 loss = att.sum()
 loss.backward()
+=== zero times infinity | not_finite_zero_times_inf | a
+a = torch.tensor([float("-inf"), 1.0], requires_grad=True)
+loss = (a * torch.tensor([0.0, 1.0])).sum()  # did
+loss.backward()
 === data with a NaN | not_finite | -
 data = torch.tensor([1.0, float("nan")])  # did
 w = torch.ones(2, requires_grad=True)
