@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from types import FunctionType
 
 from nbautograd.core import user_source
-from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.user_source import as_written, methods_of, read_source
 
@@ -59,10 +58,9 @@ def recognise(cls: type) -> Legacy | None:
     after = migration.after if migration is not None else f"{name}.apply(...)"
     text = migration.source if migration is not None else ""
     params = {"function": name, "before": before, "after": after, "line": line}
-    sentence = "recording.legacy" if text else "recording.legacy_by_hand"
-    what = {} if text else {"what": Phrase("recording.legacy.what", function=name)}
     fix = Fix(text, verified=False, line=None) if text else None
-    return Legacy(name, text, before, after, (Finding("legacy", "bug", sentence, {**params, **what}, None, line, fix),))
+    found = Finding("legacy", "bug", "recording.legacy", params, None, line, fix)
+    return Legacy(name, text, before, after, (found,))
 
 
 Edit = tuple[tuple[int, int], tuple[int, int], str]  # (line, byte column) of start and end, new text

@@ -1143,8 +1143,7 @@ SENTENCES: dict[str, str] = {
     "recording.missing.capture": "a CUDA graph is being captured",
     # old torch
     "recording.legacy.what": "{function} is written in the style of PyTorch before 0.2, with instance methods that use self. PyTorch no longer runs those.",
-    "recording.legacy.advice": "Below is the same Function with static methods, where ctx takes the place of self. Call {after} instead of {before}.",
-    "recording.legacy_by_hand.advice": "Put @staticmethod above forward and backward, write ctx for self, and call {after} instead of {before}.",
+    "recording.legacy.advice": "Put @staticmethod above forward and backward, write ctx for self, and call {after} instead of {before}.",
     # read from the source
     "recording.missing_staticmethod.what": "`{function}.{method}` (line {line}) lacks `@staticmethod`: it works through apply, but only there.",
     "recording.undefined_name.what": "`{function}.{method}` uses `{name}` in line {line}, but nothing has that name. It will raise a NameError when PyTorch calls it.",

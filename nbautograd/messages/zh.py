@@ -1143,8 +1143,7 @@ SENTENCES: dict[str, str] = {
     "recording.missing.capture": "正在捕获 CUDA 图",
     # old torch
     "recording.legacy.what": "{function} 是 PyTorch 0.2 之前的写法：方法是使用 self 的实例方法，如今 PyTorch 已不再运行它。",
-    "recording.legacy.advice": "下面是同一个 Function 的静态方法写法，ctx 代替了 self。请用 {after} 代替 {before}。",
-    "recording.legacy_by_hand.advice": "请在 forward 和 backward 上方加上 @staticmethod，把 self 写成 ctx，并用 {after} 代替 {before}。",
+    "recording.legacy.advice": "请在 forward 和 backward 上方加上 @staticmethod，把 self 写成 ctx，并用 {after} 代替 {before}。",
     # read from the source
     "recording.missing_staticmethod.what": "`{function}.{method}`（第 {line} 行）缺少 `@staticmethod`：它只有经由 apply 才能运行。",
     "recording.undefined_name.what": "`{function}.{method}` 在第 {line} 行用到了 `{name}`，但没有定义过这个名字：PyTorch 调用它时会抛出 NameError。",
