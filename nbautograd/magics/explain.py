@@ -168,11 +168,11 @@ class ExplainMagics(Magics):
         needed = _cells_needed(error)
         if not runs:
             found = _explain(error)
-            last = found.findings[-1] if found.findings else None
-            if last is None or last.code != "explain_run_again" or not needed:
+            *others, last = found.findings
+            if last.code != "explain_run_again" or not needed:
                 return found
             button = replace(last, params={**last.params, "find": self._find(needed)})
-            return replace(found, findings=(*found.findings[:-1], button))
+            return replace(found, findings=(*others, button))
         found = _explain(error, run=_run_again(error, needed, variables))
         # what an earlier cell reaches for is no reason to say nothing of the one that raised
         alone = found.run == "refused" and len(needed) > 1
