@@ -164,7 +164,6 @@ RUNS = 3  # in which Python's or NumPy's generator has to move: another thread d
 
 def _draws(call: Callable[[], Any]) -> bool:
     """Run something watched, and tell whether it draws from the shared generators."""
-    others = slice(2, None)  # of Python and NumPy, which no mode sees
     for _ in range(RUNS):
         before, watch = _states(), _DrawWatch()
         _put_back_own()
@@ -172,7 +171,7 @@ def _draws(call: Callable[[], Any]) -> bool:
             call()
         if guard.failed:  # what cannot run under a mode is seeded as if it drew
             return True
-        if watch.seen or _same(before[others], _states()[others]):
+        if watch.seen or _unseen(before) == _unseen(_states()):
             return watch.seen
     return True
 
@@ -301,14 +300,16 @@ def _states() -> tuple[Any, ...]:
     return torch.default_generator.get_state(), cuda, random.getstate(), np.random.get_state()
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, np.ndarray):
-        return np.array_equal(one, other)
-    if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    torchs = [(first, *devices) for first, devices, *_ in (one, other)]
+    return len(torchs[0]) == len(torchs[1]) and all(map(torch.equal, *torchs)) and _unseen(one) == _unseen(other)
+
+
+def _unseen(states: tuple[Any, ...]) -> list[Any]:
+    """Return the states of Python and NumPy, which no mode sees; one by one their numbers take as long as a check."""
+    *_, pythons, numpys = states
+    parts = numpys if isinstance(numpys, tuple) else (numpys,)
+    return [pythons, *(part.tobytes() if isinstance(part, np.ndarray) else part for part in parts)]
 
 
 def _cuda_in_use() -> bool:
