@@ -72,7 +72,8 @@ def why_not() -> str:
     if not hasattr(os, "fork"):
         return "fork"
     # the engine's threads of another device are not there in a copy, and its memory cannot be used
-    if torch.cuda.is_available() or _has_other_device():
+    other = getattr(torch, "accelerator", None)
+    if torch.cuda.is_available() or (other is not None and ask(lambda: other.is_available(), False)):
         return "device"
     # nor are the threads of a process group: a collective waits for them for ever, with one process too
     if torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -87,11 +88,6 @@ def _has_started_threads() -> bool:
             if comm.read_text().strip() == _POOL:
                 return True
     return False
-
-
-def _has_other_device() -> bool:
-    accelerator = getattr(torch, "accelerator", None)
-    return bool(accelerator is not None and ask(lambda: accelerator.is_available(), False))
 
 
 def in_copy(job: Callable[[], Any], longest: float = LONGEST_RUN, compiled: bool = False) -> Any:

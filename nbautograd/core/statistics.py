@@ -38,15 +38,12 @@ def statistics(array: Array) -> dict[str, Any]:
             fields["inf"] = int(numbers.size - finite.sum()) - fields["nan"]
             numbers = numbers[finite]
     if numbers.size:
-        fields.update(min=float(numbers.min()), max=float(numbers.max()), **_moments(numbers))
+        scale = float(np.abs(numbers).max()) or 1.0  # no overflow for entries near the largest double
+        scaled = numbers / scale
+        moments = {"mean": scaled.mean(), "std": scaled.std(), "norm": np.sqrt(np.dot(scaled, scaled))}
+        fields |= {"min": float(numbers.min()), "max": float(numbers.max())}
+        fields |= {name: float(moment) * scale for name, moment in moments.items()}
     return fields
-
-
-def _moments(numbers: Array) -> dict[str, float]:
-    scale = float(np.abs(numbers).max()) or 1.0  # no overflow for entries near the largest double
-    scaled = numbers / scale
-    mean, std = float(scaled.mean()) * scale, float(scaled.std()) * scale
-    return {"mean": mean, "std": std, "norm": float(np.sqrt(np.dot(scaled, scaled))) * scale}
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@ def freed(program: Program) -> ErrorCause | None:
     """Explain the error of a graph that an earlier backward freed; None where nothing in it is freed."""
     # the backward that raised has freed nodes as well, all that it came by: it goes from the newest to the oldest, so
     # that the oldest of the freed ones was freed before
-    every = [node for node in program.nodes() if _is_freed(node)]
+    every = [n for n in program.nodes() if (all_gone(n) if function_of(n) is None else raw_slots(n, "tensors") is None)]
     gone = [node for node in every if freed_by(node) is not None]
     gone = gone or sorted(every, key=lambda node: sequence_number(node) or 0)[:1]
     if not gone:
@@ -156,10 +156,6 @@ def _end_of_graph(program: Program, name: str) -> Iterator[TrialEdit]:
         value = getattr(value, attribute, None)
     if program.caller is not None and value is not None:
         yield from detached(program.caller, path, value)
-
-
-def _is_freed(node: Any) -> bool:
-    return all_gone(node) if function_of(node) is None else raw_slots(node, "tensors") is None
 
 
 def _retain(did: SourceLine) -> Iterator[TrialEdit]:

@@ -167,11 +167,16 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
             said["advice"] = Phrase("causes.go_over", right=right, **said)
     if plain and message == cause.message:
         said["shared"] = via.before if via is not None else ""
+    example: Phrase | str = ""
+    if block.worst is not None:
+        counts = {"wrong": formats.count(block.wrong), "entries": formats.count(block.entries)}
+        differ = Phrase("checking.entries_differ", **counts)
+        example = Phrase("checking.example", differ=differ, largest=block.largest_difference())
     params = {
         "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
         "output": output,
         "value": Phrase("causes.value_through", value=value, output=output) if alone else value,
-        "example": _example(block),
+        "example": example,
         **said,
         **cause.params,
     }
@@ -195,11 +200,3 @@ def _written(problem: Problem, e: Evidence) -> Returned | None:
     wrong[block.wrong_entries()[:, 1]] = True
     wrong = wrong.reshape(block.input_shape)
     return backward_lines.written(problem, found, np.asarray(wrong.any(-1)) if block.input_complex else wrong)
-
-
-def _example(block: Block) -> Phrase | str:
-    if block.worst is None:
-        return ""
-    counts = {"wrong": formats.count(block.wrong), "entries": formats.count(block.entries)}
-    differ = Phrase("checking.entries_differ", **counts)
-    return Phrase("checking.example", differ=differ, largest=block.largest_difference())
