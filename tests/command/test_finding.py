@@ -45,7 +45,7 @@ def test_explain_prints_what_a_term_means(words: list[str], means: str, capsys: 
     assert means in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("code", ["missing_coupling", "compare_factor", "stumbled"])
+@pytest.mark.parametrize("code", ["missing_coupling", "compare_factor", "stumbled", "tensor_on_ctx"])
 def test_explain_prints_the_page_of_a_code(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", code]) == 0
     said = capsys.readouterr().out
