@@ -150,6 +150,7 @@ def works_alone(page: Any) -> None:
     view.get_by_role("tab", name="Summary").click()
 
 
+@pytest.mark.nightly
 def test_frozen_in_jupyterlab_trusted_and_not(page: Any, lab: App, frozen: Path, artifacts: Path) -> None:
     content = nbformat.read(frozen, 4)
     opened(page, lab, saved(lab, "frozen.ipynb", content, state=True, kernel=False), kernel=False)

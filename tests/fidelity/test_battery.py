@@ -92,7 +92,7 @@ def test_a_check_can_fail():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fullgraph", [True, False])
+@pytest.mark.parametrize("fullgraph", [True, pytest.param(False, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("factory", [make.mul, make.keeping, make.once, make.cube])
 def test_torch_compile_runs_the_same_and_says_so(factory, fullgraph, wrap):
     def train(cls):

@@ -88,13 +88,3 @@ def test_the_committed_bundle_is_a_fresh_build(front: Path, tmp_path: Path) -> N
     extension = STATIC.parent / "labextension" / "static" / "remoteEntry.js"
     for file in (*(STATIC / name for name in ("loader.js", "widget.js", "widget.css")), extension):
         assert (tmp_path / file.name).read_bytes() == file.read_bytes(), "run `npm run build` in frontend/"
-
-
-@pytest.mark.slow
-def test_the_types_agree(front: Path) -> None:
-    assert run(front, "tsc", "-p", ".") == ""
-
-
-@pytest.mark.slow
-def test_the_sources_are_formatted(front: Path) -> None:
-    assert "All matched files" in run(front, "prettier", "--check", ".")

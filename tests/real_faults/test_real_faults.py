@@ -19,7 +19,7 @@ def test_the_page_has_a_row_for_each_file() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [*NAMES[::3], *(pytest.param(n, marks=pytest.mark.nightly) for n in NAMES if n not in NAMES[::3])]
+    "name", [*NAMES[::5], *(pytest.param(n, marks=pytest.mark.nightly) for n in NAMES if n not in NAMES[::5])]
 )
 def test_what_is_found_is_what_the_page_says(name: str) -> None:
     fault = load(name)

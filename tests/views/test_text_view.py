@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sample_values as samples
+import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.findings import Finding, Phrase
@@ -240,3 +242,20 @@ def test_infinite_gradients_are_infinite_everywhere():
     shown = text(samples.gradcheck(verdict="wrong", blocks={(0, 0): bad}))
     assert "by finite differences, ∞ by your backward." in " ".join(shown.split())
     assert "e308" not in shown
+
+
+def test_a_kink_is_right_and_named():
+    block = samples.block(np.eye(2), np.diag([1.0, 0.0]), names=("y", "x"), verdict="subgradient", wrong=0)
+    shown = text(samples.gradcheck(blocks={(0, 0): block}))
+    assert "It agrees in 4/4 entries with finite differences" in shown
+    assert "At a kink of `x`" in shown
+    assert "largest error 1.0" not in shown.split("block ")[0]
+
+
+Doubled = Fn.of("Doubled", "x: return x * 1", "grad_output: return 2 * grad_output")
+
+
+def test_of_very_many_entries_those_that_are_zero_by_structure_are_counted_apart():
+    x = torch.linspace(1, 2, 1100, dtype=torch.float64, requires_grad=True)
+    shown = " ".join(str(nbautograd.gradcheck(Doubled, (x,), order=1)).split())
+    assert "1,100 of the 1,100 entries that are not structurally zero differ (of 1,210,000 in all)." in shown

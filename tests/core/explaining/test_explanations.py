@@ -222,7 +222,7 @@ print(found.findings[0].message)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed package")
 def test_parameters_that_a_distributed_module_waits_for_are_named(tmp_path):
     script = tmp_path / "program.py"

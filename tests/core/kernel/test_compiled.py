@@ -143,7 +143,7 @@ def test_faults_of_todays_torch(fn: Any, shown: dict[tuple[str, str], str]) -> N
     assert [finding.kind for finding in report.findings] == ["bug"] * report.changed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_audit_compares_what_is_right_with_itself_compiled() -> None:
     x, weight = inputs(torch.float64)
     with nbautograd.audit(compile=["aot_eager"]) as audited:
@@ -174,8 +174,8 @@ def spoiled(way: str) -> Callable[..., Any]:
     return backend
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["gradient", pytest.param("output", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", ["gradient", "output"])
 def test_what_a_backend_gets_wrong_is_found(way: str) -> None:
     report = checked(Kept, eager, [spoiled(way)])
     assert (report.verdict, bool(report), report.findings[0].kind) == ("right", False, "bug")

@@ -121,7 +121,7 @@ def sdpa(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, 2))])
-@pytest.mark.parametrize("kind", ["float32", "steps"])
+@pytest.mark.parametrize("kind", ["float32", pytest.param("steps", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("causal", [False, True])
 def test_torchs_attention_is_right(causal: bool, dtype: torch.dtype, kind: str, seed: int) -> None:

@@ -67,7 +67,7 @@ def test_two_ranks_beside_one_process(
     ] == []  # none is shown as None: they stay in their rank
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_hang_ends_with_the_stacks_of_both_ranks() -> None:
     report = compare(layers.column_linear_that_hangs, layers.linear, LINEAR, ranks=2, placements={1: 0}, timeout=15)
     assert report.verdict == "cannot tell"

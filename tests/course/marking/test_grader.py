@@ -69,7 +69,7 @@ def test_gradescope(grader, tmp_path):
     assert tests[0]["output"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_pytest(grader, tmp_path):
     put(tmp_path / "mine", {"hw.ipynb": book(SETUP, f"%%exercise square\n{SQUARE}")})
     words = [
