@@ -11,7 +11,7 @@ import ast
 import linecache
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import FrameType
 from typing import Any, NamedTuple
@@ -42,23 +42,6 @@ class ChangingLine(NamedTuple):
 
     line: int
     text: str
-
-
-class CallerCode:
-    """Source of the code that called this package: a file, a function, or the notebook's cells, the latest first."""
-
-    def __init__(self, sources: Sequence[str]) -> None:
-        self._sources = sources
-
-    @classmethod
-    def here(cls) -> CallerCode:
-        """Return the code that called this package."""
-        frame = calling_frame()
-        return cls([] if frame is None else [piece for piece in _sources_of(frame) if piece])
-
-    def change(self, name: str) -> ChangingLine | None:
-        """Return the last line that changes the variable ``name`` in place, of the latest source that has one."""
-        return next((line for code in self._sources if (line := find_change(name, code))), None)
 
 
 def find_change(name: str, code: str) -> ChangingLine | None:
@@ -233,7 +216,7 @@ class SavedMemory:
     def __init__(self, name_of: Callable[[torch.Tensor], str]) -> None:
         self._name_of = name_of
         self._numbers: dict[int, int] = {}
-        self._code: CallerCode | None = None
+        self._code: list[str] | None = None  # that called this package: a file, a function, or cells, the latest first
 
     def read(self, node: Any, names: tuple[str, ...]) -> tuple[tuple[Storage, ...], tuple[Stale, ...]]:
         """Read the storages of a node, each once, and its stale tensors.
@@ -264,8 +247,10 @@ class SavedMemory:
         stale = Stale(name, self._name_of(tensor), *versions, node_name(maker) if foreign else "")
         if not stale.name:
             return stale
-        self._code = self._code or CallerCode.here()
-        line = self._code.change(stale.name)
+        if self._code is None:
+            frame = calling_frame()
+            self._code = [] if frame is None else [piece for piece in _sources_of(frame) if piece]
+        line = next((line for code in self._code if (line := find_change(stale.name, code))), None)
         return stale if line is None else Stale(*stale[:4], line.text, line.line)
 
 
