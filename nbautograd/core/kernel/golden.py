@@ -20,7 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from nbautograd.core.checking.prepared_inputs import is_floating, unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.directional import random_direction
-from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers, RandomRounding
+from nbautograd.core.torch_private.precision import InFloat32, InFloat64, RandomNumbers, RandomRounding
 
 MOST_BEFORE = 64  # elements of a storage that stand before a copy at least, where more stood before the original
 MOVED = 0.25  # how far fresh inputs lie from the given ones, relative to the size of each element
@@ -145,7 +145,9 @@ class Pair:
 
     def draw(self, inputs: tuple[Any, ...], seed: int) -> Draw:
         """Return a draw at these inputs, with random grad_outputs in the dtypes of the reference's outputs."""
-        outputs = self.reference.call(copied(inputs), seed)
+        wide = any(is_floating(x) and x.dtype.to_real() is torch.float64 for x in inputs)
+        with contextlib.nullcontext() if wide else InFloat32():
+            outputs = self.reference.call(copied(inputs), seed)
         self._dtype = self._dtype or coarsest([*(inputs[i] for i in self.candidate.differentiable), *outputs])
         generator = torch.Generator().manual_seed(seed + 7919)
         grads = tuple(

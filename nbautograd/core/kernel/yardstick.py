@@ -205,7 +205,8 @@ class Yardstick:
         self.squares = self.error.square()  # of all correct errors together
         for sample in self.correct[1:]:
             self.squares.addcmul_(sample, sample)
-        self.level = max(OVERALL * self.noise, *map(rms, self.correct[1:]), 0.0)
+        most = OVERALL if math.isinf(terms) else 1.0
+        self.level = max(OVERALL * self.noise, *(most * rms(sample) for sample in self.correct[1:]), 0.0)
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
         self._known: dict[Family, Tensor] = {}
         self._entries: tuple[Tensor, Tensor, float] | None = None

@@ -26,8 +26,8 @@ _FUSED = (
 )  # fmt: skip
 
 
-# sums, which another order rounds even where this one is exact: a mean of two numbers, and what is left beside it
-_SUMS = ("mean", "sum", "var", "var_mean")
+# differences, whose terms another order or a fused operation rounds as well where these are exact
+_TERMS = ("add", "sub", "rsub")
 
 # operations that draw random numbers; others may use them inside, and their results are not random numbers alone
 _RANDOM = (
@@ -87,6 +87,18 @@ def _replayed(
         return given.copy_(kept)
     wide = kwargs.get("dtype") is torch.float64 or (isinstance(given, Tensor) and given.dtype is torch.float64)
     return kept.to(torch.float64) if wide and kept.is_floating_point() else kept.clone()
+
+
+class InFloat32(ThreadDispatchMode):
+    """Computes in float32 what a reference widens to float64: nothing is asked for more digits than its dtype has."""
+
+    @hands_over
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run the operation, a cast to float64 as one to float32."""
+        narrower = {"dtype": torch.float32} if (kwargs or {}).get("dtype") is torch.float64 else {}
+        return func(*args, **{**(kwargs or {}), **narrower})
 
 
 class InFloat64(ThreadDispatchMode):
@@ -151,22 +163,23 @@ class RandomRounding(ThreadDispatchMode):
                 return result
         if _aliases(func):
             return func(*args, **kwargs)  # a view's elements are rounded already, and what is written in place stays
-        return _mapped(partial(self._rounded, a_sum=_name(func) in _SUMS), func(*args, **kwargs))
+        terms = [x for x in args if getattr(x, "dtype", None) is not torch.bool] if _name(func) in _TERMS else ()
+        return _mapped(partial(self._rounded, terms=terms), func(*args, **kwargs))
 
-    def _rounded(self, tensor: Tensor, a_sum: bool) -> Tensor:
+    def _rounded(self, tensor: Tensor, terms: Sequence[Any] = ()) -> Tensor:
         if tensor.dtype is torch.complex128:
-            return torch.view_as_complex(self._rounded(torch.view_as_real(tensor.resolve_conj()).contiguous(), a_sum))
+            return torch.view_as_complex(self._rounded(torch.view_as_real(tensor.resolve_conj()).contiguous()))
         if tensor.dtype is not torch.float64:
             return tensor
         generator = self._generators.get(tensor.device)
         if generator is None:
             generator = torch.Generator(tensor.device).manual_seed(self._seed)
             self._generators[tensor.device] = generator
-        # a quarter to half of a last digit, so that what is representable stays, but for sums
+        # a quarter to half of a last digit, so that what is representable stays, but for what is left of larger terms
         shifts = _shifts(tensor, generator).mul_(float(torch.finfo(self._dtype).eps) / 2)
-        if a_sum:
-            shifts = torch.where(tensor == tensor.to(self._dtype), 4 * shifts, shifts)
-        shifted = shifts.add_(1).mul_(tensor)  # an infinity as well, which a sum would lose
+        shifted = (1 + shifts) * tensor  # an infinity as well, which a sum would lose
+        if terms:
+            shifted = torch.where(tensor.isfinite(), tensor + 2 * shifts * sum(map(abs, terms)), shifted)
         rounded = shifted.to(self._dtype).to(torch.float64)
         return torch.where(rounded.isinf(), shifted, rounded)  # a reference with float32 inside does not overflow
 

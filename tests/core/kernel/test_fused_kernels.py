@@ -178,6 +178,17 @@ def test_terms_that_cancel_in_a_norm_of_two_columns_leave_their_rounding(
     assert (report.verdict == "wrong") is (fault != 1.0), report
 
 
+@pytest.mark.parametrize("inside", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("width", [1, 3])
+def test_torchs_norms_of_one_and_three_columns_are_not_accused(width: int, inside: torch.dtype) -> None:
+    def written(x: Tensor, w: Tensor) -> Tensor:
+        return layer_norm(x.to(inside), w.to(inside)).to(x.dtype)
+
+    for norm in (lambda x, w: F.layer_norm(x, [width], w), lambda x, w: F.group_norm(x, 1, w)):
+        report = compare(norm, written, normal((24, width), (width,))(torch.float32, 0), sizes=())
+        assert report.verdict != "wrong", report
+
+
 @pytest.mark.parametrize("width", [1, 2])
 def test_log_softmax_of_few_columns_is_not_accused(width: int) -> None:
     given = normal((24, width))(torch.float32, 0)
