@@ -420,7 +420,7 @@ class Checks:
             left = Budget(seconds=max(LEAST, seconds))
             try:
                 with budgeted(left), any_errors("evidence", decides=True):
-                    excuse = self._excuse(case, call, whole, report)
+                    excuse = self._excuse(case, whole, report)
                     if excuse is not None:
                         return excuse
             except OutOfBudgetError:
@@ -428,7 +428,7 @@ class Checks:
         return "wrong", "" if target is case.target else Phrase("audit.wrong_with_objects")
 
     def _excuse(
-        self, case: Judgement, call: CopiedCall, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport
+        self, case: Judgement, whole: tuple[Any, tuple[Any, ...]], report: GradcheckReport
     ) -> tuple[Verdict, Phrase] | None:
         """Return the verdict on a gradient that differs, and why it is not wrong; None where it is."""
         target, inputs = whole

@@ -24,7 +24,7 @@ from torch import Tensor
 from nbautograd.core.checking.block import Block, BlockVerdict
 from nbautograd.core.checking.last_step import MOST, climbs_in_stairs, left_by_iterations
 from nbautograd.core.checking.other_points import nearby_inputs
-from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_within
@@ -125,7 +125,7 @@ def _at_kinks(run: GradcheckRun) -> set[Where]:
     if run.complete and run.outputs is not None:
         with run.interruptible(), run.problem.session():
             for where, block in differing:
-                if _bends_at_a_point(run.problem, run.outputs, where, block) and all(
+                if _bends_at_a_point(run.problem, where, block) and all(
                     _slight_there(run.problem, {where}, number) for number in range(NEARBY)
                 ):
                     run.blocks[where] = _decided(block, "undecided", "kink")
@@ -133,7 +133,7 @@ def _at_kinks(run: GradcheckRun) -> set[Where]:
     return kinks
 
 
-def _bends_at_a_point(problem: Problem, outputs: Outputs, where: Where, block: Block) -> bool:
+def _bends_at_a_point(problem: Problem, where: Where, block: Block) -> bool:
     at, x = block.worst, problem.inputs[where[1]].detach()
     if at is None or block.output_complex or block.input_complex:
         return False
@@ -193,10 +193,10 @@ def _checked(problem: Problem) -> GradcheckRun:
 
 def _lacks_a_number(problem: Problem, before: Mapping[Where, Block]) -> bool:
     """Return True where the difference is due to a small number that forward uses and backward does not."""
-    return bool(before) and any(_in_proportion(problem, before, made) for made in _small_numbers(problem))
+    return bool(before) and any(_in_proportion(before, made) for made in _small_numbers(problem))
 
 
-def _in_proportion(problem: Problem, before: Mapping[Where, Block], made: Callable[[float], Problem]) -> bool:
+def _in_proportion(before: Mapping[Where, Block], made: Callable[[float], Problem]) -> bool:
     """Return True for a number that outputs and the differences follow in proportion."""
     with users_errors():
         here, nudged, twice = (_values(made(times)) for times in (1.0, 1.0 + NUDGE, 2.0))

@@ -22,7 +22,7 @@ from nbautograd.core.torch_private.ctx import apply_replaced
 
 
 def other_arguments(source: PointSource, far: bool = False) -> Iterator[Point]:
-    """Yield points at which an argument that is no tensor is another, with its name and value for a label.
+    """Yield points at which an argument that is no tensor is another.
 
     True becomes False, a whole number, or all of a tuple together, the next and the one before of its sign (not 0: what
     is multiplied by it tells nothing, and below it an index or a size is something else), a whole number also the next
@@ -42,7 +42,7 @@ def other_arguments(source: PointSource, far: bool = False) -> Iterator[Point]:
         for value in others(item, problem, problem.input_names[i]):
             inputs = list(nearby_inputs(problem, source.seed + i))
             inputs[i] = value
-            made = source.working(inputs, None, f"{problem.input_names[i]}={value!r}")
+            made = source.working(inputs)
             if made is not None:
                 yield _in_its_domain(source, made)
     if problem.cls is not None and not problem.direct:
@@ -70,7 +70,7 @@ def _arguments_inside(source: PointSource, others: Callable[[Any, Problem, str],
             with users_errors():
                 other.call()
                 inputs = nearby_inputs(problem, source.seed + k)
-                made = source.working(inputs, other, f"{name}={value!r}") if other.cls is problem.cls else None
+                made = source.working(inputs, other) if other.cls is problem.cls else None
                 if made is not None:
                     yield _in_its_domain(source, made)
 
@@ -157,7 +157,7 @@ def _in_its_domain(source: PointSource, point: Point) -> Point:
     own = point.problem.differentiable
     pairs = enumerate(point.inputs)
     positive = [x.detach().abs().requires_grad_() if i in own and not x.is_complex() else x for i, x in pairs]
-    other = None if point.finite else source.working(positive, point.problem, point.label)
+    other = None if point.finite else source.working(positive, point.problem)
     return other if other is not None and other.finite else point
 
 

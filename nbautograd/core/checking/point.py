@@ -83,7 +83,6 @@ class Point:
         problem: what is called; another than the one checked where an argument inside a callable is another.
         inputs: of the call.
         kind: what is another there than at the inputs given.
-        label: of the argument that is another, with its value: ``"reduction='mean'"``.
         seed: of the cotangents and of the directions in which gradients are compared.
         symmetric: numbers of the differentiable inputs that forward reads as symmetric matrices.
         base: the point whose call this one shares, for other cotangents.
@@ -95,14 +94,13 @@ class Point:
         problem: Problem,
         inputs: tuple[Any, ...],
         kind: PointKind = GIVEN,
-        label: str = "",
         seed: int = 0,
         symmetric: frozenset[int] = frozenset(),
         *,
         base: Point | None = None,
         arrange: Callable[[int, Tensor], Tensor | None] | None = None,
     ) -> None:
-        self.problem, self.inputs, self.kind, self.label = problem, inputs, kind, label
+        self.problem, self.inputs, self.kind = problem, inputs, kind
         self.seed, self.symmetric = seed, symmetric
         self._base, self._arrange = base or self, arrange
         self._derivatives: dict[int, DirectionalDerivative | None] = {}
@@ -156,17 +154,12 @@ class Point:
 
     def arranged(self, arrange: Callable[[int, Tensor], Tensor | None]) -> Point:
         """Return the same call with other cotangents."""
-        return Point(
-            self.problem, self.inputs, self.kind, self.label, self.seed, self.symmetric,
-            base=self._base, arrange=arrange,
-        )  # fmt: skip
+        return Point(self.problem, self.inputs, self.kind, self.seed, self.symmetric, base=self._base, arrange=arrange)
 
     def redrawn(self) -> Point:
         """Return the same call with other random cotangents, arranged alike."""
-        return Point(
-            self.problem, self.inputs, self.kind, self.label, self.seed + 1, self.symmetric,
-            base=self._base, arrange=self._arrange,
-        )  # fmt: skip
+        seed, base = self.seed + 1, self._base
+        return Point(self.problem, self.inputs, self.kind, seed, self.symmetric, base=base, arrange=self._arrange)
 
     def through(self, output: int) -> Point:
         """Return the same call with a cotangent at one output only: itself where no other output can take one."""
@@ -304,16 +297,14 @@ class PointSource:
     fair: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple
     _count: Iterator[int] = field(default_factory=itertools.count)
 
-    def point(
-        self, inputs: Iterable[Any], problem: Problem | None = None, label: str = "", kind: PointKind | None = None
-    ) -> Point:
+    def point(self, inputs: Iterable[Any], problem: Problem | None = None, kind: PointKind | None = None) -> Point:
         """Return a point at these inputs, whether forward takes them or not."""
         given, seed = self.fair(tuple(inputs)), self.seed + 2 * next(self._count)
-        return Point(problem or self.problem, given, kind or self.kind, label, seed, self.symmetric)
+        return Point(problem or self.problem, given, kind or self.kind, seed, self.symmetric)
 
     def working(
-        self, inputs: Iterable[Any], problem: Problem | None = None, label: str = "", kind: PointKind | None = None
+        self, inputs: Iterable[Any], problem: Problem | None = None, kind: PointKind | None = None
     ) -> Point | None:
         """Return a point at these inputs; None where forward does not take them."""
-        made = self.point(inputs, problem, label, kind)
+        made = self.point(inputs, problem, kind)
         return made if made.works else None

@@ -199,7 +199,7 @@ def _bounds(stream: Points, source: PointSource) -> Iterator[Point]:
         bounds = known | {n for a, b in itertools.permutations(known, 2) for n in (a * b, a / b)}
         for _ in range(2 if known else 0):
             inputs = at.problem.changed_inputs(lambda x, b=bounds: scattered(x, b, generator), inputs=at.inputs)  # type: ignore[misc]
-            yield source.point(inputs, at.problem, at.label)
+            yield source.point(inputs, at.problem)
 
 
 def other_dimensions(source: PointSource, problem: Problem, given: tuple[Any, ...]) -> Iterator[Point]:

@@ -24,6 +24,7 @@ def test_a_right_function_is_called_right(one: Mistake) -> None:
 
 
 HoldsAtOne = Fn.of("HoldsAtOne", "x: save(x); return x**3", "g: (x,) = saved; return 3 * g * x")
+Window = Fn.of("Window", "x: save(x); return (x > 0).to(x.dtype)", "g: (x,) = saved; return g * (1 - x.abs()).relu()")
 
 
 class KeepsTheFirst(Fn):
@@ -42,8 +43,9 @@ def codes(fn, *inputs) -> list[str]:
     return [f.code for f in nbautograd.gradcheck(fn, inputs, order=1).findings]
 
 
-def test_what_is_wrong_at_other_inputs_is_no_proof_of_state() -> None:
+def test_what_is_wrong_at_other_inputs_is_no_proof_of_state_and_a_surrogate_is_not_wrong_there() -> None:
     assert codes(HoldsAtOne, torch.ones(4, dtype=torch.float64, requires_grad=True)) == ["wrong_elsewhere"]
+    assert codes(Window, torch.ones(4, dtype=torch.float64, requires_grad=True)) == []
 
 
 def test_state_is_proved_by_a_fresh_start_also_where_the_user_called_first() -> None:

@@ -25,6 +25,7 @@ from nbautograd.core.checking.backward_call import (
 )
 from nbautograd.core.checking.backward_lines import line_of_change, state_line
 from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.meant import meant_pairs
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.points import points
@@ -230,6 +231,9 @@ def wrong_at_other_inputs(problem: Problem, blocks: Mapping[tuple[int, int], Blo
     here = _judged(Point(problem, problem.fresh()))  # the same question must have its answer here
     for k in [k for k in sorted(wrong) if counts[k] >= WRONG_AT and here.get(k) is not False][:1]:
         name = problem.input_names[problem.differentiable[k]]
+        flat = {where[1] for where, meant in meant_pairs(problem).items() if meant.reason == "staircase"}
+        if problem.differentiable[k] in flat:
+            return  # a surrogate whose window lies elsewhere
         if _left_over(problem, near, k):
             yield rules.state_outside_ctx(seen(problem, state_line(problem.cls)), "causes.wrong_later", input=name)
         else:
