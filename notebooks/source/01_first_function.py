@@ -228,9 +228,9 @@ z = Dummy.apply(3 * y)
 # loss.backward()
 # ```
 #
-# Six things happen to the two calls: each node is made, and `forward` and `backward` of each call run. **Predict** their order. A hint for the nodes: `forward` receives `ctx` as its first argument.
+# Six things happen across the two calls: each one's node is created, its `forward` runs, and its `backward` runs. **Predict** their order. A hint for the nodes: `forward` receives `ctx` as its first argument.
 
-# %% [markdown] lang="zh" pair="order-task" of="802575f6"
+# %% [markdown] lang="zh" pair="order-task" of="fb0b7ed5"
 # 两个，每次调用一个，乘法夹在中间。图里你自己的节点画成蓝框；PyTorch 给它们取的名字是 `DummyBackward`，看一下 `z.grad_fn` 就知道。
 #
 # 在脑子里把这段程序跑一遍，*先别*运行下一个单元格：

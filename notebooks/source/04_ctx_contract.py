@@ -255,11 +255,11 @@ double.sum().backward()
 #
 # ### Exercise `mul_constant_none`
 #
-# A single output can count as unused too, if whatever uses it returns None as its gradient. Write `MulConstant` once more, so that no zeros are made then. `backward` gets `None`, and returns only `None`.
+# A single output can count as unused too, if whatever uses it returns None as its gradient. Rewrite `MulConstant` so that no zeros are materialized in that case. `backward` gets `None`, and returns only `None`.
 #
 # **Predict**: what does `None * 2.0` do?
 
-# %% [markdown] lang="zh" pair="none-task" of="a6045764"
+# %% [markdown] lang="zh" pair="none-task" of="cdd7c8eb"
 # 两个张量，第二个全是零。
 #
 # ### 练习 `mul_constant_none`

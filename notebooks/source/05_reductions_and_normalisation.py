@@ -381,7 +381,7 @@ class LayerNorm(Function):
         ### END SOLUTION
 
 # %% [markdown] lang="en" pair="gather-task"
-# Zero: a gradient that pushed the whole row up would have no effect, so there is none.
+# Zero: adding a constant to the whole row changes nothing, so the gradient has no component in that direction.
 #
 # ## 7. Gather and scatter
 #
@@ -393,8 +393,8 @@ class LayerNorm(Function):
 #
 # Write `TakeRows.apply(table, index)`. `table` has two dimensions. `index` may have any shape; it may name a row several times, and may be empty.
 
-# %% [markdown] lang="zh" pair="gather-task" of="0f291cfe"
-# 等于零：把整行一起抬高不会有任何效果，所以也没有这样的梯度。
+# %% [markdown] lang="zh" pair="gather-task" of="b9fbea59"
+# 等于零：给整行加上同一个常数，结果不变，所以梯度在这个方向上没有分量。
 #
 # ## 7. gather 与 scatter
 #

@@ -421,12 +421,12 @@ def find_kinks(f, x, h=1e-6, tol=0.05):
 #
 # ## What you take along
 #
-# - At a kink every value between the one-sided slopes is fair. NaN, or a value outside, is not.
+# - At a kink, every value between the one-sided slopes is a valid choice. NaN, or a value outside, is not.
 # - If you promise one of them, test it exactly there: random points never hit a kink.
 # - *Wrong* means that `backward` contradicts `forward`. *Cannot tell (flat)* means that it may be a surrogate: check it against its definition.
 # - A surrogate belongs in `backward`. If it shows in `forward`, you have another network.
 
-# %% [markdown] lang="zh" pair="end" of="1e43d5df"
+# %% [markdown] lang="zh" pair="end" of="639046d0"
 # 大约差 $h f'' = 10^{-6} \cdot 25\,e^{5} \approx 0.004$，所以 0.05 够稳妥。
 #
 # ## 带走这几点

@@ -179,7 +179,7 @@ y = UnmarkedExp.apply(h)
 # %autograd_graph h, y
 
 # %% [markdown] lang="en" pair="leaf"
-# `y` comes from `UnmarkedExpBackward`, and `h`, which holds the same numbers, still comes from `MulBackward0`. Whoever goes on with `h` gets the gradient 1, silently. PyTorch's gradient check of `y` does not notice: `y` is right. (`%gradcheck UnmarkedExp.apply(1 * x)` looks at the input too, and objects.)
+# `y` comes from `UnmarkedExpBackward`, and `h`, which holds the same numbers, still comes from `MulBackward0`. Whoever goes on with `h` gets the gradient 1, silently. PyTorch's `gradcheck` of `y` does not notice: the gradient through `y` is right. (`%gradcheck UnmarkedExp.apply(1 * x)` looks at the input too, and objects.)
 #
 # One more rule. A **leaf** that requires grad must not be changed in place while autograd records. It would become the output of a node, and no longer be a leaf. (Optimizers write under `no_grad`.) So in-place Functions are called on something computed, such as `1 * x` or `x.clone()`.
 #
@@ -187,8 +187,8 @@ y = UnmarkedExp.apply(h)
 #
 # The exponential in place, declared as it should be. Its `backward` multiplies, and does not call `exp` again. **Predict**: what is right to save, the old `x` or the new one?
 
-# %% [markdown] lang="zh" pair="leaf" of="ce6497fb"
-# `y` 出自 `UnmarkedExpBackward`，而装着同样数值的 `h` 仍然出自 `MulBackward0`。谁接着用 `h`，得到的梯度就是 1，而且不声不响。PyTorch 对 `y` 做梯度检查也发现不了：`y` 本身没有错。（`%gradcheck UnmarkedExp.apply(1 * x)` 连输入也看，会判它错。）
+# %% [markdown] lang="zh" pair="leaf" of="200597f5"
+# `y` 出自 `UnmarkedExpBackward`，而装着同样数值的 `h` 仍然出自 `MulBackward0`。谁接着用 `h`，得到的梯度就是 1，而且不声不响。PyTorch 对 `y` 做 `gradcheck` 也发现不了：经过 `y` 的梯度没有错。（`%gradcheck UnmarkedExp.apply(1 * x)` 连输入也看，会判它错。）
 #
 # 还有一条规矩：只要自动求导在记录，需要梯度的**叶子张量**就不许原地修改：一改它就成了某个节点的输出，不再是叶子。（优化器是在 `no_grad` 下改参数的。）所以原地操作的 Function 要作用在算出来的张量上，例如 `1 * x` 或 `x.clone()`。
 #
@@ -288,16 +288,16 @@ class ScaleBy(Function):
 #
 # An output knows its node (`grad_fn`), and the node *is* `ctx`. If `ctx` holds the output as an attribute, the two hold each other. When the last variable is gone, the memory is not. It waits for Python's garbage collector, which may come too late on a GPU.
 #
-# `save_for_backward` knows about outputs and ties no knot.
+# `save_for_backward` knows about outputs and makes no such reference cycle.
 #
 # **Predict** what the report has to say besides *right*.
 
-# %% [markdown] lang="zh" pair="leak" of="f06447f2"
+# %% [markdown] lang="zh" pair="leak" of="7ada1044"
 # ## 4. 不肯放手的 Function
 #
 # 输出认得自己的节点（`grad_fn`），而这个节点**就是** `ctx`。如果 `ctx` 又把输出当属性存着，两者就互相抓住不放。最后一个变量消失了，内存却还在，要等 Python 的垃圾回收；在 GPU 上，显存可能等不到那一刻就满了。
 #
-# `save_for_backward` 认得输出，不会打成死结。
+# `save_for_backward` 认得输出，不会形成这样的循环引用。
 #
 # **先猜一猜**：除了“正确”，报告还会说什么？
 
@@ -319,14 +319,14 @@ class LeakyTanh(Function):
 #
 # ### Exercise `tanh`
 #
-# The same without the knot, and so that it can be differentiated twice. The check looks at memory after the last reference is gone.
+# Write it without the reference cycle, so that it can be differentiated twice. The check looks at memory after the last reference is gone.
 
-# %% [markdown] lang="zh" pair="tanh-task" of="603ee50e"
+# %% [markdown] lang="zh" pair="tanh-task" of="044c4fed"
 # 它还说，`ctx.y` 存着输出，并告诉你该怎么写。
 #
 # ### 练习 `tanh`
 #
-# 写一个不打死结的版本，并且要能求二阶导数。检查时会看：最后一个引用消失之后，内存是否随之释放。
+# 写一个没有循环引用的版本，并且要能求二阶导数。检查时会看：最后一个引用消失之后，内存是否随之释放。
 
 # %% exercise="tanh"
 # %%exercise tanh
@@ -415,17 +415,17 @@ class Head(Function):
 #
 # - The version counter sees what happens to *saved* tensors between forward and backward. It does not see what goes through `.data`, nor that `mark_dirty` is missing, nor what you do to `grad_output`.
 # - In place means: change it, mark it, return it, and never a leaf that requires grad, while autograd records.
-# - Inputs and outputs go through `save_for_backward`. An output as an attribute of `ctx` is a knot.
+# - Inputs and outputs go through `save_for_backward`. An output as an attribute of `ctx` is a reference cycle.
 # - Return what is yours. A view of the input is not.
 
-# %% [markdown] lang="zh" pair="end" of="0e8fc405"
+# %% [markdown] lang="zh" pair="end" of="bf3257a0"
 # 不会：本来就连续，`.contiguous()` 便什么也不复制；`.clone()` 才会复制。
 #
 # ## 带走这几点
 #
 # - 版本计数器看得见**保存的**张量在前向与反向之间发生了什么；看不见绕道 `.data` 的写入和漏掉的 `mark_dirty`，也看不见你对 `grad_output` 做了什么。
 # - 原地操作要做到：改它、标记它、返回它，而且自动求导在记录时，绝不用在需要梯度的叶子张量上。
-# - 输入和输出都走 `save_for_backward`。把输出当作 `ctx` 的属性，就是打了个死结。
+# - 输入和输出都走 `save_for_backward`。把输出当作 `ctx` 的属性，就成了循环引用。
 # - 只返回属于自己的东西。输入的视图不属于你。
 
 # %% [raw] lang="zh"

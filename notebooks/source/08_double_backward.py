@@ -367,9 +367,9 @@ except RuntimeError as error:
     print("loud:  ", error)
 
 # %% [markdown] lang="en" pair="once-silent"
-# $8x$ is right, and $2x$ came out: the contribution of the cube is missing, without a word. With the squares `grad` answers `None`, and `.backward()` raises. The last line of defence is your own: after `create_graph=True`, look at `g.requires_grad`. Where it is `False`, a second derivative through it will be missing.
+# $8x$ is right, and $2x$ came out: the contribution of the cube is missing, without a word. With the squares, `torch.autograd.grad` returns `None` (`allow_unused=True`), and `.backward()` raises. The last line of defence is your own: after `create_graph=True`, look at `g.requires_grad`. Where it is `False`, a second derivative through it will be missing.
 
-# %% [markdown] lang="zh" pair="once-silent" of="11d306b7"
+# %% [markdown] lang="zh" pair="once-silent" of="42e4fe65"
 # 正确的是 $8x$，得到的是 $2x$：三次方的那一份不见了，却没有任何提示。先平方时，`grad` 返回 `None`，`.backward()` 报错。最后一道防线要靠自己：用了 `create_graph=True` 之后，看一眼 `g.requires_grad`；若是 `False`，经过它的二阶导数就会缺失。
 
 # %% [markdown] lang="en" pair="black-box"

@@ -200,13 +200,13 @@ grad(lambda weight: CombinedLinear.apply(rows, weight, bias).sum())(weight)
 # 1. `forward(input, weight, bias)` computes and nothing else;
 # 2. `setup_context(ctx, inputs, output)` saves and computes nothing. `inputs` holds *all* arguments of `forward`, those that were left out with their defaults.
 #
-# For `vmap` one line more: `generate_vmap_rule = True` in the class. PyTorch then runs all your methods under vmap. So they must be made of torch operations, and must not write a batched tensor into another one. **Predict**: which line above would break if only `bias` is batched?
+# For `vmap` one line more: `generate_vmap_rule = True` in the class. PyTorch then runs all your methods under vmap. So they must be made of torch operations. They must not write a batched tensor in place into an unbatched one. **Predict**: which line above would break if only `bias` is batched?
 #
 # ### Exercise `linear_ported`
 #
 # Port it. Both ways of leaving `bias` out must work: not given, and given as `None`.
 
-# %% [markdown] lang="zh" pair="port-why" of="ca09526d"
+# %% [markdown] lang="zh" pair="port-why" of="51365878"
 # 它拒绝了。这些变换需要把 `forward` 看成只与张量有关的函数，而把 `ctx` 放在一边。所以要拆成两半：
 #
 # 1. `forward(input, weight, bias)` 只负责计算；

@@ -54,11 +54,11 @@ import nbautograd
 # %% [markdown] lang="en" pair="stranger"
 # ## 1. A stranger at the door
 #
-# A diagonal matrix with one number all along its diagonal is known by two numbers: size and value. No need to store the zeros.
+# A diagonal matrix with one number all along its diagonal is determined by two numbers: its size and that value. No need to store the zeros.
 #
 # **Predict.** What does `torch.mean` say to such an object? And how would you tell it what the mean is?
 
-# %% [markdown] lang="zh" pair="stranger" of="9898fb04"
+# %% [markdown] lang="zh" pair="stranger" of="c8191987"
 # ## 1. 门外的陌生人
 #
 # 对角线上全是同一个数的对角矩阵，只用两个数就能说清：大小和数值。那些 0 不必存下来。
@@ -126,7 +126,7 @@ except TypeError as error:
     print("TypeError")
 
 # %% [markdown] lang="en" pair="table"
-# Two questions. `torch.mean` was answered; `torch.mul` was not: the method returned `NotImplemented`, nobody else was there to ask, and torch raised.
+# Two questions. `torch.mean` was handled; `torch.mul` was not. The method returned `NotImplemented`, no other type could handle it, so torch raised.
 #
 # `NotImplemented` is not an error. It means *I do not know; ask the next one*. If two types override, torch asks one after the other until one answers: a subclass before its parent, else from left to right. So a good guest looks at `types` first. If there is a type that it does not know, it lets that type speak.
 #
@@ -142,7 +142,7 @@ except TypeError as error:
 #
 # Arguments may come by name: `torch.mean(input=s)`.
 
-# %% [markdown] lang="zh" pair="table" of="757ad87f"
+# %% [markdown] lang="zh" pair="table" of="d318983b"
 # 两次询问。`torch.mean` 得到了回答；`torch.mul` 没有：方法返回了 `NotImplemented`，又没有别人可问，torch 便抛出异常。
 #
 # `NotImplemented` 不是错误，它的意思是“我不知道，请问下一位”。如果有两个类型都带这个方法，torch 会依次询问（子类先于父类，其余从左到右），直到有人回答。所以懂礼貌的客人会先看 `types`：里面有自己不认识的类型，就让对方来说。
@@ -278,9 +278,9 @@ except RecursionError:
 #
 # ### Exercise `dense_fallback`
 #
-# Repair the fallback. Whatever is not in the table is computed on tensors. Your objects may be anywhere in the arguments: in a list, a tuple, a list of lists, by name. `torch.mean` still comes from the table. (torch itself takes no list of lists; libraries on top of it do, and ask in the same way. The checks have such a function, `grid`, which puts `[[s, t], [t, s]]` together into one matrix.)
+# Repair the fallback. Whatever is not in the table is computed on tensors. Your objects may be anywhere in the arguments: in a list, a tuple, a list of lists, or a keyword argument. `torch.mean` still comes from the table. (torch itself takes no list of lists; libraries on top of it do, and ask in the same way. The checks have such a function, `grid`, which puts `[[s, t], [t, s]]` together into one matrix.)
 
-# %% [markdown] lang="zh" pair="fallback-task" of="531863dd"
+# %% [markdown] lang="zh" pair="fallback-task" of="722a48e7"
 # 它停不下来。列表没有 `tensor` 方法，于是原样传了下去，里面的对象还在；torch 又发现了它们，又来询问，如此反复。调用树只把这条长链显示一次，并说明了原因。
 #
 # ### 练习 `dense_fallback`

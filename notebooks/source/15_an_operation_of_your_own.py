@@ -54,9 +54,9 @@ from nbautograd.course.mutants import kills, mutants
 # %% [markdown] lang="en" pair="mutants"
 # ## 1. Twenty ways to be wrong
 #
-# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies with one edit each: a sign, a mean for a sum, a factor, a missing name, two swapped gradients. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
+# `Pool` is a mean of values, weighted by the softmax of scores: attention, for one query. Its backward is right. `mutants` makes twenty copies, each with one edit, such as a flipped sign, a mean for a sum, or swapped gradients. Every one of them runs, autograd takes what it returns without a word, and it is wrong.
 
-# %% [markdown] lang="zh" pair="mutants" of="93a984cf"
+# %% [markdown] lang="zh" pair="mutants" of="3e4d30c4"
 # ## 1. 二十种错法
 #
 # `Pool` 是一组值的加权平均，权重是分数的 softmax，也就是只有一个查询的注意力。它的 backward 是对的。`mutants` 把它复制二十份，每份改动一处：变个正负号、把求和换成平均、多乘一个因子、漏掉一个名字、对调两个梯度。每一份都能运行，返回的梯度自动求导也照单全收，却都是错的。
