@@ -213,7 +213,7 @@ def test_a_large_input_that_cannot_be_cut_moves_along_random_directions():
     assert (situation.verdict, situation.how) == ("wrong", "smaller")
     assert situation.cause is not None
     sizes = formats.shape(situation.report.blocks[0, 0].input_shape)
-    assert f"Worked out on smaller inputs (`x` {sizes})" in " ".join(str(report).split())
+    assert f"Computed on smaller inputs (`x` {sizes})" in " ".join(str(report).split())
 
 
 @pytest.fixture
@@ -348,7 +348,7 @@ def test_of_many_classes_those_without_time_say_so():
     assert len(report.functions) == 300
     unchecked = [f for f in report.functions if f.verdict == "unchecked"]
     assert unchecked
-    assert {str(s.reason) for f in unchecked for s in f.situations} == {"The 0.2 s for this were used up."}
+    assert {str(s.reason) for f in unchecked for s in f.situations} == {"The time limit of 0.2 s was reached."}
     assert len(str(report).splitlines()) < 120
 
 

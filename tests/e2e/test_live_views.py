@@ -131,7 +131,7 @@ def test_zoom_asks_python_and_python_reads_the_selection(page, lab):
     run_cell(page, 2)
     expect(views(page, 2)).to_have_count(1, timeout=60_000)
     output = cell(page, 2)
-    expect(output.locator(".note")).to_contain_text("Each cell shows the largest of 5 × 5 entries")
+    expect(output.locator(".note")).to_contain_text("Each cell shows the entry of largest absolute value among 5 × 5")
     maps = output.get_by_role("application")
     maps.focus()
     page.keyboard.press("PageDown")

@@ -129,7 +129,7 @@ def test_worst_entry_becomes_the_chosen_one(show: Any, small: Any) -> None:
 
 def test_pooled_cells_say_what_they_stand_for(show: Any, large: Any) -> None:
     page = show(large, kind="jacobian")
-    expect(page.locator(".note")).to_contain_text("Each cell shows the largest of 5 × 4 entries")
+    expect(page.locator(".note")).to_contain_text("Each cell shows the entry of largest absolute value among 5 × 4")
     expect(reading(page)).to_contain_text("d y[13,0]…[13,4] / d x[76]…[79]")
     expect(reading(page)).to_contain_text("the largest of 20 entries")
     assert page.locator(".nbag").inner_text().count("Zoom out") == 0
@@ -169,7 +169,7 @@ def test_the_legend_changes_the_scale(show: Any, samples: Any) -> None:
     expect(legend).to_contain_text("one scale for all three")
     legend.click()
     assert page.evaluate(PIXEL, [2, 0, 2, 3, 3]) == table[0]
-    expect(legend).to_contain_text("the difference up to ±1e-9")
+    expect(legend).to_contain_text("the difference on its own scale, ±1e-9")
     expect(legend).to_be_focused()
     page.keyboard.press("Enter")
     seen = {place: page.evaluate(PIXEL, [2, *place, 3, 3]) for place in [(0, 2), (0, 1), (1, 0)]}

@@ -189,7 +189,7 @@ def test_tensors_in_words(values, expected):
 def test_a_tensor_of_a_million_elements_is_a_summary():
     summary = replace(samples.tensor(np.ones(4)), numel=10**6, values=None, sampled=512)
     assert " ".join(text(summary).split()).endswith(
-        "norm 2.0, of a sample: 512 of 1,000,000 elements, from first to last"
+        "norm 2.0, of a sample: 512 of 1,000,000 elements, spread from first to last"
     )
 
 

@@ -83,7 +83,7 @@ def test_the_wrong_function_in_a_model_is_named_with_its_line_and_its_mended_lin
     assert report.verdict == "wrong"
     assert inside(report) == ["Scaled"]
     first = report.findings[0]
-    assert "`Scaled`, which is called inside, is wrong by itself" in first.what
+    assert "`Scaled`, called inside, is itself wrong" in first.what
     assert first.fix is not None
     assert first.fix.verified
     assert "ctx.factor" in first.fix.source
