@@ -55,6 +55,8 @@ def findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Findi
             stacked = kind == "stacked"
             code = f"compare_{'layout' if stacked else kind}"
             yield Finding(code, "bug" if stacked else "lint", f"compare.{kind}", params)
+        elif kind == "odd":
+            yield Finding("compare_sizes", "lint", "compare.odd", params)
         elif kind == "case":
             yield Finding("compare_case", "bug", "compare.case", {**params, "name": case.name})
         elif case.layouts:

@@ -1000,6 +1000,8 @@ SENTENCES: dict[str, str] = {
     "compare.stacked.advice": "Flatten all leading dimensions into one, as `x.reshape(-1, x.shape[-1])` does, or let forward refuse such inputs.",
     "compare.sizes.what": "It is wrong at {count} of the other sizes tried: {cause} The smallest shapes that fail: {least}.",
     "compare.sizes.advice": "Look at the last tile, its mask, and sizes of 1.",
+    "compare.odd.what": "It is wrong at odd sizes alone, at {count} of those tried: {cause}",
+    "compare.odd.advice": "Let forward refuse odd sizes where they mean nothing, as to a rotation by halves.",
     "compare.refuses.what": "Backward raises, and the reference does not, for {which}: {error}",
     "compare.refuses.advice": "Call `.contiguous()` first, look at the last tile and its mask, or let forward refuse such inputs. It raises; it never returns a wrong gradient.",
     "compare.mixed.advice": "Cast inside to one dtype, and each gradient back to that of its input, or refuse such inputs.",
@@ -1487,6 +1489,7 @@ SENTENCES: dict[str, str] = {
     "views.compare_change.grad_channels_last": "grad_output channels last",
     "views.compare_change.mixed": "mixed dtypes",
     "views.compare_change.autocast": "under autocast",
+    "views.compare_change.odd": "an odd size",
     "views.compare_change.large": "64 times as large",
     # ---- widgets ----
     # said by Python

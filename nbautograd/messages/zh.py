@@ -1000,6 +1000,8 @@ SENTENCES: dict[str, str] = {
     "compare.stacked.advice": "像 `x.reshape(-1, x.shape[-1])` 那样把前面的维度合并，或者让 forward 拒绝这样的输入。",
     "compare.sizes.what": "换成其他大小时出错（试过的当中有 {count} 组）：{cause}仍然出错的最小形状：{least}。",
     "compare.sizes.advice": "检查最后一个 tile、它的掩码，以及大小为 1 的情况。",
+    "compare.odd.what": "只在奇数大小时出错（试过的当中有 {count} 组）：{cause}",
+    "compare.odd.advice": "如果奇数大小没有意义（例如按两半旋转），就让 forward 拒绝它们。",
     "compare.refuses.what": "{which}时，参考实现能算，而 backward 抛出了异常：{error}",
     "compare.refuses.advice": "它会抛出异常，但不会返回错误的梯度。请先调用 `.contiguous()`，检查最后一个 tile 及其掩码，或者让 forward 拒绝这样的输入。",
     "compare.mixed.advice": "在内部统一转换到一种 dtype，并把每个梯度转回对应输入的 dtype，或者拒绝这样的输入。",
@@ -1487,6 +1489,7 @@ SENTENCES: dict[str, str] = {
     "views.compare_change.grad_channels_last": "grad_output 通道在最后",
     "views.compare_change.mixed": "dtype 不一",
     "views.compare_change.autocast": "在 autocast 下",
+    "views.compare_change.odd": "奇数大小",
     "views.compare_change.large": "放大 64 倍",
     # ---- widgets ----
     # said by Python

@@ -104,10 +104,15 @@ def _working(made: Iterable[Point | None]) -> Iterator[Point]:
 
 
 def _together(stream: Points, source: PointSource) -> Iterator[Point]:
-    return _working(_of_other_size(source, group, (1, -1)) for group in alike(source.problem))
+    return _working(_of_other_size(source, group) for group in alike(source.problem))
 
 
-def _of_other_size(source: PointSource, group: tuple[Slot, ...], changes: tuple[int, ...]) -> Point | None:
+def _steps(sizes: set[int]) -> tuple[int, ...]:
+    """Return the changes of sizes to try: a rotation by halves, or by pairs, means nothing at an odd size."""
+    return (1, -1) if any(size % 2 for size in sizes) else (2, 1, -1)
+
+
+def _of_other_size(source: PointSource, group: tuple[Slot, ...], changes: tuple[int, ...] = ()) -> Point | None:
     """Return a point with some sizes changed by the first number that the forward takes; None where it takes none.
 
     Arguments that are the size of one of these dimensions, or have so many items, are changed with them where the
@@ -116,7 +121,7 @@ def _of_other_size(source: PointSource, group: tuple[Slot, ...], changes: tuple[
     problem = source.problem
     sizes = {problem.inputs[i].shape[d] for i, d in group}
     beside = tuple((i, 0) for i, item in enumerate(problem.inputs) if _implied_size(item) in sizes - {None})
-    for change in changes:
+    for change in changes or _steps(sizes):
         for moved in (group, (*group, *beside)) if beside else (group,):
             made = source.working(resized(problem, moved, change, source.seed)) if min(sizes) + change > 0 else None
             if made is not None:
@@ -141,7 +146,8 @@ def groups(source: PointSource) -> Iterator[tuple[tuple[Slot, ...], Point]]:
             sizes = {problem.inputs[i].shape[d] for i, d in group}
             if len(sizes) > 1 or _torn(problem, group, left):
                 continue
-            for change in (1, *sizes - {0, 1}, *({-1} if min(sizes) > 1 else ())):
+            *steps, smaller = _steps(sizes)
+            for change in (*steps, *sizes - {0, *steps}, *({smaller} if min(sizes) > 1 else ())):
                 made = source.working(resized(problem, group, change, source.seed))
                 if made is not None:
                     free.extend(group)

@@ -61,6 +61,35 @@ def test_a_tail_that_aligned_shapes_hide_is_found_and_shrunk() -> None:
 
 
 @pytest.mark.slow
+def rotated(x: Tensor) -> Tensor:
+    half = x.shape[-1] // 2
+    return torch.cat([-x[..., half:], x[..., :half]], -1)
+
+
+def not_at_odd(factor: float) -> Callable[[Tensor, Tensor], Tensor]:
+    return lambda d, _: d if d.shape[-1] % 2 == 0 else d * factor
+
+
+def without_last_of_odd(d: Tensor, _: Tensor) -> Tensor:
+    d[..., d.shape[-1] // 2 * 2 :] = 0
+    return d
+
+
+def test_a_rotation_by_halves_is_right_though_at_odd_sizes_it_is_none() -> None:
+    def turned(q: Tensor, sin: Tensor) -> Tensor:
+        return q + rotated(q) * sin
+
+    rope = function(lambda q, sin: (turned(q, sin), (sin,)), lambda saved, g: (g - rotated(g * saved[0]), None))
+    report = compare(rope, turned, (*inputs(3, 16), torch.randn(16)))
+    assert (report.verdict, [(f.code, f.kind) for f in report.findings]) == ("right", [("compare_sizes", "lint")])
+    assert "odd" in {case.change for case in report.cases if case.verdict == "wrong"}
+
+
+@pytest.mark.parametrize("change", [without_last_of_odd, not_at_odd(1.1)])
+def test_a_fault_of_odd_sizes_that_has_a_place_or_is_a_factor_stays_a_fault(change: Any) -> None:
+    assert check(change, 3, 16).verdict == "wrong"
+
+
 def test_only_the_given_shapes_are_tried() -> None:
     report = check(without_tail, 4, 64, sizes=[(4, 32), (3, 33)])
     assert {case.shapes: case.verdict for case in report.cases} == {((4, 32),): "right", ((3, 33),): "wrong"}
