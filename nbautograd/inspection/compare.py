@@ -13,10 +13,10 @@ import torch
 from nbautograd.core.checking.block import Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
 from nbautograd.core.checking.prepared_inputs import is_floating
+from nbautograd.core.checking.probes.run_probes import probed
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.report_verdict import notes
-from nbautograd.core.contract.rules import Seen, grad_output_changed
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.cases import Maker, NamedCase, compared_case, fullest, maker_of, named_cases
@@ -43,7 +43,6 @@ from nbautograd.core.kernel.sweep import (
     smallest,
 )
 from nbautograd.core.kernel.trial import Track
-from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import Stumble, collected, is_ours, own_errors
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
@@ -55,6 +54,7 @@ from nbautograd.inspection.compared_rows import findings_of, kind, row, row_verd
 from nbautograd.inspection.comparison import ComparedCompiled, ComparedQuantity, Comparison, worst_first
 from nbautograd.inspection.repro import compile_script
 
+UNSTEADY = "nondeterministic_backward"  # of a kernel that adds up in another order each time: told below, as a risk
 SCRIPTED = ("backward", "func_grad", "twice")  # ways that a script shows with torch alone
 
 
@@ -286,13 +286,15 @@ class Compare:
             self.trace = users_trace(error)
             return
         self.findings += self.outcome.findings
-        grads = [(g, g.clone()) for g in draw.grad_outputs]
         self.values = list(zip(run(self.candidate, draw).tensors, theirs.tensors, strict=False))
         self._compare_whole_numbers()
         if draw.random:
             self.notes.append(Phrase("compare.random", reference=self.names[1]))
-        if not all(agree_bitwise(g, before) for g, before in grads):
-            self.findings.append(grad_output_changed(Seen(), "grad_output"))
+        outputs = self.candidate.call()
+        probes: tuple[tuple[Any, ...], ...] = (("state",), ("outputs_alone", outputs), ("inputs_alone", outputs))
+        told = [f for name, *given in probes for f in probed(name, self.candidate, *given)]
+        self.findings += [f for f in told if f.kind == "bug" and f.code != UNSTEADY]
+        if self.findings:
             return
         other = repeated(self.candidate, draw)
         if other is not None:

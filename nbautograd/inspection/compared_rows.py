@@ -34,6 +34,8 @@ def unknown_rows(rows: Sequence[Result]) -> Phrase | None:
 def findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Finding]:
     """Yield what the sweep says, once for each kind of change: the first that failed, with its cause."""
     known: set[str] = set()
+    if any(one.wrong and not one.case.change and not one.case.name for one in results):
+        known.add("stacked")  # one more dimension is more rows, which are wrong without it
     for result in results:
         case = result.case
         kind = "case" if case.required and case.name else case.change

@@ -17,7 +17,7 @@ from nbautograd.inspection.audit_report import AuditedInput
 from nbautograd.version import __version__
 
 FUNC_GRAD = "func_grad"  # a way to compile, beside an ordinary backward
-RISKS = ("mixed", "autocast", "large")  # changes at which a fault is a risk and leaves the verdict as it is
+RISKS = ("mixed", "autocast", "large", "odd")  # changes at which a fault is a risk and leaves the verdict as it is
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class ComparedCase:
         shapes: of the tensors among the inputs.
         dtype: the coarsest among them.
         change: what is unusual: ``""``, ``"strided"``, ``"expanded"``, ``"transposed"``, ``"fused"`` (slices of one
-            tensor), ``"stacked"`` (one more dimension in front), ``"grad_expanded"``,
+            tensor), ``"stacked"`` (one more dimension in front), ``"alternating"``, ``"odd"``, ``"grad_expanded"``,
             ``"grad_strided"``, ``"grad_transposed"``, ``"autocast"``, ``"large"``, ``"mixed"``, the other layouts
             of ``layouts="all"``, or one of inputs and one of grad_outputs with a space between.
         verdict: on it.
@@ -102,6 +102,11 @@ class ComparedCase:
     codes: tuple[str, ...] = ()
     reason: Phrase | str = ""
     name: str = ""
+
+    @property
+    def refused(self) -> bool:
+        """True where forward does not take these inputs."""
+        return isinstance(self.reason, Phrase) and self.reason.message_id == "compare.refused"
 
 
 @dataclass(frozen=True)
@@ -213,8 +218,14 @@ class Comparison(Redactable["Comparison"]):
 
     @property
     def unjudged(self) -> int:
-        """How many rows of the sweep, or ways to compile, cannot be told, but for those that are a risk alone."""
-        rows = sum(case.verdict == "cannot tell" and case.change not in RISKS for case in self.cases)
+        """How many rows of the sweep, or ways to compile, cannot be told, but for those that are a risk alone.
+
+        What forward refuses loudly at inputs that nobody named gets no wrong gradient.
+        """
+        rows = sum(
+            case.verdict == "cannot tell" and case.change not in RISKS and (case.name != "" or not case.refused)
+            for case in self.cases
+        )
         return rows + sum(row.verdict == "cannot tell" and row.way != FUNC_GRAD for row in self.compiled)
 
     @property

@@ -148,7 +148,11 @@ def versions(now: Moment) -> list[int]:
 def held(now: Moment) -> list[Any]:
     """Look at what is on ctx: which objects, how often changed in place, and what lies in its containers."""
     own = vars(now.ctx)
-    tensors = [t._version for t in (*now.ctx.saved_tensors, *own.values()) if isinstance(t, Tensor)]
+    try:
+        saved = now.ctx.saved_tensors
+    except RuntimeError:  # torch's own, from the change on
+        saved = ()
+    tensors = [t._version for t in (*saved, *own.values()) if isinstance(t, Tensor)]
     items = [[id(item) for item in value] for value in own.values() if isinstance(value, (list, dict, set, deque))]
     return [tensors, items, {name: id(value) for name, value in own.items()}]
 

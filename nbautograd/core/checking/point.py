@@ -178,9 +178,18 @@ class Point:
     def pull(self, backward: Callable[..., Any] | None = None) -> Gradients:
         """Return what a backward gives, by default the user's own; the call is made anew if that changed a tensor.
 
+        One that raises is asked again at a call made anew: it may free what it read, and so run once for each call.
+
         Raises:
             Exception: what the backward raises.
         """
+        try:
+            return self._pulled(backward)
+        except Exception:
+            self._base.renew()
+            return self._pulled(backward)
+
+    def _pulled(self, backward: Callable[..., Any] | None) -> Gradients:
         assert self.outputs is not None
         base = self._base
         base._versions = base._versions or base._reached()

@@ -215,7 +215,7 @@ def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | Non
 
 def _scaled(track: Track) -> bool:
     residual = max(track.error**2 - track.bias**2, 0.0) ** 0.5
-    size = max(1.0, abs(1 + track.bias))  # rounding is relative to what came out
+    size = abs(1 + track.bias)  # rounding is relative to what came out
     return abs(track.bias) > track.unit and residual <= size * max(2 * NOISE * track.yardstick_error, 4 * track.unit)
 
 

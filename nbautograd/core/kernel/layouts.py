@@ -12,10 +12,12 @@ from torch import Tensor
 from nbautograd.core.checking.other_points import expanded, stacked, strided
 from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.kernel.golden import readable
+from nbautograd.core.kernel.golden import copied, readable
 from nbautograd.core.kernel.sweep import Case, partitions
+from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.errors import CallError
 
+ALIKE = 0.05  # relative: slices that are the same but for rounding in the lowest precision
 OFFSET = 3  # elements before the first: no kernel's vector of four begins there
 
 
@@ -70,6 +72,7 @@ def fused(reference: Problem) -> tuple[Any, ...]:
 INPUTS: dict[str, Callable[[Tensor], Tensor] | None] = {
     "strided": strided,
     "transposed": transposed,
+    "alternating": transposed,
     "expanded": expanded_rows,
     "fused": None,
     "offset": offset,
@@ -84,7 +87,17 @@ GRADS: dict[str, Callable[[Tensor], Tensor]] = {
     "grad_channels_last": channels_last,
 }
 # What the sweep tries where nobody says which. "all" is all, and each of the inputs with each of the grad_outputs.
-USUAL = ("strided", "transposed", "expanded", "fused", "stacked", "grad_expanded", "grad_strided", "grad_transposed")
+USUAL = (
+    "strided",
+    "transposed",
+    "alternating",
+    "expanded",
+    "fused",
+    "stacked",
+    "grad_expanded",
+    "grad_strided",
+    "grad_transposed",
+)
 STACKED = "stacked"  # one more dimension in front
 
 
@@ -118,7 +131,11 @@ def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None)
 def laid_out(reference: Problem, layout: str) -> tuple[Any, ...]:
     """Return the inputs in a memory layout."""
     change = INPUTS[layout]
-    return fused(reference) if change is None else reference.changed_inputs(change)
+    if change is None:
+        return fused(reference)
+    # one in order beside one that is not: a kernel may take the strides of the first for those of all
+    which = reference.differentiable[1::2] if layout == "alternating" else reference.differentiable
+    return reference.changed_inputs(change, which)
 
 
 def _otherwise(inputs: Sequence[Any], before: Sequence[Any]) -> bool:
@@ -134,14 +151,30 @@ def _place(v: Tensor) -> tuple[object, ...]:
 def one_more_dimension(reference: Problem) -> tuple[Any, ...] | None:
     """Return the inputs with one more dimension in front, as many of them as the reference takes; None for none.
 
-    What is cut into pieces along its first dimension has another first one then.
+    Each slice of the outputs is to be what the reference gives of the slices: where it broadcasts what was left as it
+    was, or sums over another dimension then, it is a batch of nothing. What is cut into pieces along its first
+    dimension has another first one then.
     """
     if partitions(reference.inputs):
         return None
-    ranks = {k: x.dim() for k, x in enumerate(reference.inputs) if isinstance(x, Tensor)}
+    given = reference.fresh()
+    ranks = {k: x.dim() for k, x in enumerate(given) if isinstance(x, Tensor)}
     highest = tuple(k for k in reference.differentiable if ranks[k] == max(ranks[i] for i in reference.differentiable))
-    for which in dict.fromkeys((highest, tuple(ranks), highest[:1])):
+    rows = given[highest[0]].shape[:1] if highest else ()
+    of_rows = tuple(k for k in ranks if given[k].shape[:1] == rows)
+    for which in dict.fromkeys((of_rows, highest, tuple(ranks), highest[:1])):
         inputs = tuple(stacked(x, 2) if k in which else x for k, x in enumerate(reference.fresh()))
-        if Point(reference, inputs).works:
+        if Point(reference, inputs).works and _a_batch(reference, inputs, which):
             return inputs
     return None
+
+
+def _a_batch(reference: Problem, inputs: tuple[Any, ...], which: Sequence[int]) -> bool:
+    both = reference.call(copied(inputs))
+    for k in range(2):
+        alone = reference.call(copied([x[k] if i in which else x for i, x in enumerate(inputs)]))
+        if [y.shape for y in both] != [(2, *y.shape) for y in alone] or not all(
+            agree_relative(y[k].detach(), z.detach(), ALIKE) for y, z in zip(both, alone, strict=True)
+        ):
+            return False
+    return True

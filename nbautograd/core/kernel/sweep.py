@@ -141,10 +141,16 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
     for _, group, n in sorted(tries, key=lambda one: one[0])[:SIZED]:
         fresh = functools.partial(with_size, reference.inputs, group, n)
         inputs = fresh(seed)
-        if as_distinct(reference.inputs, inputs) and Point(reference, inputs).works:
+        if as_distinct(reference.inputs, inputs) and _gives(reference, inputs):
             position, dim = group[0]
             odd = n % 2 > reference.inputs[position].shape[dim] % 2
             yield Case(inputs, fresh=fresh, group=group, odd=None if n == 1 else odd)
+
+
+def _gives(reference: Problem, inputs: tuple[Any, ...]) -> bool:
+    """Return True where a reference takes inputs and gives something: of one query head beside two of keys, nothing."""
+    at = Point(reference, inputs)
+    return at.works and all(map(torch.numel, at.outputs or ()))
 
 
 def only_odd(results: Sequence[Result]) -> list[Result]:
@@ -168,12 +174,11 @@ def only_odd(results: Sequence[Result]) -> list[Result]:
 
 
 def sizable(reference: Problem) -> Iterator[tuple[Slot, ...]]:
-    """Yield the dimensions of the inputs, those of the same size together, but for those of ``partitions``."""
+    """Yield the dimensions of the inputs, those of the same size together, but for as many as there are pieces."""
     fixed = partitions(reference.inputs)
     for group in alike(reference):
-        free = tuple(slot for slot in group if slot[0] not in fixed)
-        if free:
-            yield free
+        if not any(position in fixed for position, _ in group):
+            yield group
 
 
 def partitions(inputs: Sequence[Any]) -> dict[int, int]:
@@ -192,7 +197,9 @@ def partitions(inputs: Sequence[Any]) -> dict[int, int]:
         ordered, last, total = bool((item.diff() >= 0).all()), int(item[-1]), int(item.sum())
         if ordered and last in known and not bool((item.diff() == 1).all()):
             found[k] = last
-        elif total in known and len(item) not in known:
+        elif total > 1 and any(
+            total in x.shape and len(item) not in x.shape for x in floating
+        ):  # else one for each row of it
             found[k] = total
     return found
 
@@ -306,6 +313,7 @@ def compared(
             except Exception as refused:
                 if is_ours(refused):
                     raise
+                refused.__suppress_context__ = True  # backward was not reached, or raised the same
                 return Result(case, refused=one_line(refused), trace=users_trace(refused))
             trace, finding = users_trace(error), raising(error)
             # who is refused loudly gets no wrong gradient; the layout of grad_output is not the caller's choice, and
@@ -412,7 +420,7 @@ def smallest(candidate: Problem, reference: Problem, case: Case, seed: int) -> C
         position, dim = group[0]
         for size in [n for n in SMALLER if n < best.inputs[position].shape[dim]]:
             inputs = with_size(best.inputs, group, size, seed)
-            if not as_distinct(best.inputs, inputs) or not Point(reference, inputs).works:
+            if not as_distinct(best.inputs, inputs) or not _gives(reference, inputs):
                 continue
             left -= 1
             if left < 0:

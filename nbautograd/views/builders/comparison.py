@@ -88,13 +88,17 @@ def _extent(report: Comparison) -> Document:
     return (paragraph(*told, look="small"),) if told else ()
 
 
+ELSEWHERE = ("compare_sizes", "compare_case", "compare_layout")  # codes of what the given inputs do not show
+
+
 def headline(report: Comparison) -> str:
     """Return the answer in one sentence."""
     params = {"function": code(report.function), "reference": code(report.reference), "dtype": report.dtype}
     if report.verdict == "wrong":
         names = [_name(one) for one in report.quantities if one.verdict == "wrong"]
-        which = "views.comparison.wrong" if names else "views.comparison.wrong_case"
-        return messages.text(which, names=listed(names), **params)
+        elsewhere = any(one.code in ELSEWHERE for one in report.findings if one.kind == "bug")
+        which = "comparison.wrong" if names else "comparison.wrong_case" if elsewhere else "headline.wrong"
+        return messages.text(f"views.{which}", names=listed(names), **params)
     return messages.text(f"views.comparison.{report.verdict.replace(' ', '_')}", **params)
 
 
@@ -209,6 +213,7 @@ def _row(one: ComparedQuantity) -> tuple[Cell, ...]:
         formats.error, (one.error, one.yardstick, one.bias, one.resolution, one.entry_resolution)
     )
     ratio = formats.error(one.ratio) if one.yardstick or not one.error else "–"
+    others[1] = "–" if one.verdict == "wrong" else others[1]  # what was seen says more than what would have been
     return (_title(one), (verdict,), error, yardstick, ratio, *others)
 
 

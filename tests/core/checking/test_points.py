@@ -63,7 +63,7 @@ def test_the_stream_gives_the_same_points_to_all_and_ends_with_the_session() -> 
         near = list(points(problem).of("given", "near"))
         assert all(a is b for a, b in zip(near, stream.of("given", "near"), strict=True))
         assert [group for group, _ in stream.groups] == [((0, 0),), ((1, 1),), ((0, 1), (1, 0))]
-        assert [at.shapes for at in stream.of("single")] == [[(3, 3), (3, 4)], [(2, 3), (3, 5)], [(2, 4), (4, 4)]]
+        assert [at.shapes for at in stream.of("single")] == [[(4, 3), (3, 4)], [(2, 3), (3, 6)], [(2, 4), (4, 4)]]
         again = list(stream.again.of("near"))
         assert not any(torch.equal(a.inputs[0], b.inputs[0]) for a, b in zip(near[1:], again, strict=True))
         assert [at.shapes for at in stream.again.of("together")] == [at.shapes for at in stream.of("together")]

@@ -282,3 +282,24 @@ NeedsMemory = Fn.of("NeedsMemory", "x: return 2 * x",
 def test_a_layout_is_named_only_after_what_really_fails(fn, after: str) -> None:
     (finding,) = (f for f in nbautograd.gradcheck(fn, (draw(3, 4),), order=1).findings if f.kind == "bug")
     assert (finding.code, finding.params["after"]) == ("fails_noncontiguous_grad", after)
+
+
+FREES = Fn.of(
+    "Frees", "x: ctx.y = x.detach().tanh(); return ctx.y * 1", "g: y, ctx.y = ctx.y, None; return g * (1 - y * y)"
+)
+WRITES_SAVED = (
+    Fn.of("WritesOutput", "x: y = x.exp(); save(y); return y", "g: y, = saved; return y.mul_(g)"),
+    Fn.of("WritesKept", "x: y = x.exp(); save(y); return y * 2", "g: y, = saved; return y.mul_(g * 2)"),
+    Fn.of("WritesInput", "x: save(x); return x ** 2", "g: x, = saved; return x.detach().mul_(2).mul_(g)"),
+)
+
+
+def test_a_backward_that_frees_what_it_read_runs_once_for_each_call() -> None:
+    assert not [f.code for f in nbautograd.gradcheck(FREES, (draw(4),), order=1).findings if f.kind == "bug"]
+
+
+@pytest.mark.parametrize("fn", WRITES_SAVED)
+def test_a_backward_that_writes_over_what_forward_saved_is_named(fn) -> None:
+    report = nbautograd.gradcheck(fn, (draw(4),), order=1)
+    assert (report.verdict, report.findings[0].code) == ("wrong", "mutates_saved")
+    assert report.findings[0].line is not None

@@ -96,3 +96,35 @@ def test_whole_numbers_are_equal_or_wrong() -> None:
     other = compare(lambda x: (2 * x, x.argsort()), lambda x: (x + x, x.argsort(descending=True)), x, sizes=())
     assert (other.verdict, wrong(other)) == ("wrong", ["output output 1"])
     assert other.findings[0].code == "compare_integers"
+
+
+# what compare saw nothing of, though gradcheck did: as in fused activations that write over their inputs
+BREACHES = {
+    "mutates_saved": (
+        Fn.of("WritesSaved", "x: save(x); return F.silu(x)",
+              "g: x, = saved; s = x.sigmoid(); x.data.copy_(g * (x * s * (1 - s) + s)); return x"),
+        F.silu, 1,
+    ),
+    "mutates_input": (
+        Fn.of("WritesInput", "x: y = x.data.clamp_(min=0).clone(); save(y); return y",
+              "g: y, = saved; return g * (y > 0)"),
+        torch.relu, 1,
+    ),
+    "needs_input_grad_wrong": (
+        Fn.of("FrozenWeight", "x, w: save(x, w); return x * w",
+              "g: x, w = saved; return g * w * (1 if ctx.needs_input_grad[1] else 2), g * x"),
+        torch.mul, 2,
+    ),
+    "undefined_grad": (
+        Fn.of("OneUnused", "x: ctx.set_materialize_grads(False); save(x); return x * x, x.clone()",
+              "dy, dh: x, = saved; return None if dy is None or dh is None else 2 * x * dy + dh"),
+        lambda x: (x * x, x.clone()), 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", BREACHES)
+def test_what_gradcheck_calls_a_breach_is_one_beside_a_reference(code: str) -> None:
+    fn, reference, count = BREACHES[code]
+    inputs = tuple(x.requires_grad_() for x in drawn(torch.float32, *[(8, 16)] * count))
+    assert compare(fn, reference, inputs, sizes=()).findings[0].code == code

@@ -18,7 +18,7 @@ from nbautograd import compare
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.kernel.golden import copied, moved
 from nbautograd.core.kernel.layouts import laid_out
-from nbautograd.core.kernel.sweep import Case, compared, laid_in_order, partitions, with_size
+from nbautograd.core.kernel.sweep import Case, compared, laid_in_order, partitions, sizable, with_size
 from nbautograd.types import Comparison
 
 pytestmark = pytest.mark.slow
@@ -257,6 +257,13 @@ def test_where_sequences_start_is_cut_with_what_it_cuts_and_never_alone() -> Non
 )
 def test_what_cuts_a_dimension_into_pieces_is_told_from_indices(numbers: list[int], expected: dict[int, int]) -> None:
     assert partitions((torch.zeros(8, 5), torch.tensor(numbers))) == expected
+
+
+def test_groups_of_rows_are_as_many_as_there_are_weights_and_cover_the_rows() -> None:
+    given = (torch.zeros(48, 5, requires_grad=True), torch.zeros(3, 5, 7), torch.tensor([16, 24, 8]))
+    assert partitions(given) == {2: 48}
+    groups = list(sizable(Problem(lambda x, w, _: x @ w.sum(0), given)))
+    assert [[given[i].shape[d] for i, d in group] for group in groups] == [[48], [5, 5], [7]]
 
 
 def only(limit: Callable[[Tensor], bool]) -> Callable[..., Tensor]:

@@ -19,7 +19,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel import sweep
 from nbautograd.core.kernel.check import Outcome
-from nbautograd.core.kernel.layouts import transposed
+from nbautograd.core.kernel.layouts import one_more_dimension, transposed
 from nbautograd.core.kernel.sweep import Case, compared, laid_in_order
 from nbautograd.errors import CallError
 from nbautograd.types import Comparison
@@ -88,6 +88,43 @@ def test_a_rotation_by_halves_is_right_though_at_odd_sizes_it_is_none() -> None:
 @pytest.mark.parametrize("change", [without_last_of_odd, not_at_odd(1.1)])
 def test_a_fault_of_odd_sizes_that_has_a_place_or_is_a_factor_stays_a_fault(change: Any) -> None:
     assert check(change, 3, 16).verdict == "wrong"
+
+
+def grouped(q: Tensor, k: Tensor) -> Tensor:
+    return q * k.repeat_interleave(q.shape[0] // k.shape[0], 0)
+
+
+def test_sizes_at_which_the_reference_gives_nothing_are_no_cases() -> None:
+    heads = function(
+        lambda q, k: (q * k.repeat_interleave(max(q.shape[0] // k.shape[0], 1), 0), (q, k)),
+        lambda saved, g: (
+            g * saved[1].repeat_interleave(max(len(saved[0]) // len(saved[1]), 1), 0),
+            (g * saved[0]).unflatten(0, (len(saved[1]), -1)).sum(1),
+        ),
+    )
+    assert compare(heads, grouped, (*inputs(4, 8), *inputs(2, 8))).verdict == "right"
+
+
+def test_one_more_dimension_is_a_batch_of_what_the_reference_gives() -> None:
+    def composite(weight: Tensor, colour: Tensor) -> Tensor:
+        return (weight[..., None] * colour).sum(1)
+
+    rays = (*inputs(3, 5), *inputs(3, 5, 3))
+    assert one_more_dimension(Problem(composite, rays)) is None
+    last = one_more_dimension(Problem(lambda weight, colour: (weight[..., None] * colour).sum(-2), rays))
+    assert last is not None
+    assert [x.dim() for x in last] == [3, 4]
+
+
+def test_strides_of_one_input_that_are_taken_for_those_of_another() -> None:
+    def backward(saved: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        q, k = saved
+        as_q = k if k.is_contiguous() or not q.is_contiguous() else k.mT.reshape(k.shape)
+        return g[..., None] * as_q, g[..., None] * q
+
+    dot = function(lambda q, k: ((q * k).sum(-1), (q, k)), backward)
+    report = compare(dot, lambda q, k: (q * k).sum(-1), (*inputs(2, 6, 8), *inputs(2, 6, 8)), sizes=None)
+    assert [f.code for f in report.findings] == ["compare_layout"]
 
 
 def test_only_the_given_shapes_are_tried() -> None:
