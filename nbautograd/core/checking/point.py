@@ -105,6 +105,7 @@ class Point:
         self._base, self._arrange = base or self, arrange
         self._derivatives: dict[int, DirectionalDerivative | None] = {}
         self._versions: list[tuple[Tensor, int]] = []
+        self._frees = False
         self._through: dict[int, Point] = {}
 
     @property
@@ -178,7 +179,7 @@ class Point:
     def pull(self, backward: Callable[..., Any] | None = None) -> Gradients:
         """Return what a backward gives, by default the user's own; the call is made anew if that changed a tensor.
 
-        One that raises is asked again at a call made anew: it may free what it read, and so run once for each call.
+        The user's own that raises is asked at a call made anew: it may free what it reads, and so run once for each.
 
         Raises:
             Exception: what the backward raises.
@@ -186,8 +187,11 @@ class Point:
         try:
             return self._pulled(backward)
         except Exception:
+            if backward is not None:
+                raise
             self._base.renew()
-            return self._pulled(backward)
+            self._base._frees, found = True, self._pulled(None)
+            return found
 
     def _pulled(self, backward: Callable[..., Any] | None) -> Gradients:
         assert self.outputs is not None
@@ -199,7 +203,7 @@ class Point:
             with backward_replaced(self.node, backward):
                 return pull(self.problem, self.outputs, self.v)
         finally:
-            if any(t._version != version for t, version in base._versions):
+            if base._frees or any(t._version != version for t, version in base._versions):
                 base.renew()  # the next backward is not to meet what this one left
 
     @cached
