@@ -103,6 +103,7 @@ def row(result: Result) -> ComparedCase:
         tuple(finding.code for finding in result.findings),
         refusal(result) if not result.wrong else result.findings[0].phrase("what") or "",
         result.case.name,
+        bool(result.refused) and not (result.findings or result.case.asked or result.case.required),
     )
 
 

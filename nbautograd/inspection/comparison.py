@@ -91,6 +91,7 @@ class ComparedCase:
         codes: of the findings.
         reason: why it is wrong or cannot be told; ``str`` of it.
         name: what the caller calls it.
+        refused: True where forward does not take these inputs, which nobody asked for.
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -102,11 +103,7 @@ class ComparedCase:
     codes: tuple[str, ...] = ()
     reason: Phrase | str = ""
     name: str = ""
-
-    @property
-    def refused(self) -> bool:
-        """True where forward does not take these inputs."""
-        return isinstance(self.reason, Phrase) and self.reason.message_id == "compare.refused"
+    refused: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,12 +217,10 @@ class Comparison(Redactable["Comparison"]):
     def unjudged(self) -> int:
         """How many rows of the sweep, or ways to compile, cannot be told, but for those that are a risk alone.
 
-        What forward refuses loudly at inputs that nobody named gets no wrong gradient.
+        What forward refuses loudly at inputs that nobody asked for gets no wrong gradient.
         """
-        rows = sum(
-            case.verdict == "cannot tell" and case.change not in RISKS and (case.name != "" or not case.refused)
-            for case in self.cases
-        )
+        open_rows = (case for case in self.cases if case.verdict == "cannot tell" and not case.refused)
+        rows = sum(case.change not in RISKS for case in open_rows)
         return rows + sum(row.verdict == "cannot tell" and row.way != FUNC_GRAD for row in self.compiled)
 
     @property

@@ -107,7 +107,7 @@ def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None)
     Raises:
         CallError: there is no such layout.
     """
-    every = layouts == "all"
+    every, asked = layouts == "all", layouts is not None
     names = (*INPUTS, STACKED, *GRADS) if every else USUAL if layouts is None else layouts
     unknown = [name for name in names if name not in INPUTS and name not in GRADS and name != STACKED]
     if unknown or isinstance(names, str):
@@ -118,14 +118,14 @@ def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None)
     plain = [torch.empty(y.shape, dtype=y.dtype) for y in reference.call() if y.requires_grad]
     grads = [name for name in GRADS if name in names and _otherwise([GRADS[name](g) for g in plain], plain)]
     for name, inputs in changed.items():
-        yield Case(inputs, name, layouts=(name,))
+        yield Case(inputs, name, layouts=(name,), asked=asked)
     deeper = one_more_dimension(reference) if STACKED in names else None
     if deeper is not None:
-        yield Case(deeper, STACKED)
+        yield Case(deeper, STACKED, asked=asked)
     for name in grads:
-        yield Case(reference.inputs, name, layouts=(name,), arrange=GRADS[name])
+        yield Case(reference.inputs, name, layouts=(name,), arrange=GRADS[name], asked=asked)
     for (name, inputs), grad in itertools.product(changed.items() if every else (), grads):
-        yield Case(inputs, f"{name} {grad}", layouts=(name, grad), arrange=GRADS[grad])
+        yield Case(inputs, f"{name} {grad}", layouts=(name, grad), arrange=GRADS[grad], asked=asked)
 
 
 def laid_out(reference: Problem, layout: str) -> tuple[Any, ...]:

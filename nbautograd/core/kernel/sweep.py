@@ -57,6 +57,7 @@ class Case:
         fatal: False where a fault is a risk rather than a bug of the Function.
         dtype: what both compute in, where inputs and outputs do not say.
         required: True for shapes that the caller named, at which backward may not raise either.
+        asked: True for what the caller named in any way.
         fresh: makes other inputs of these shapes, of a seed; None moves these.
         group: the dimensions whose size is another one.
         odd: True for an odd size in place of an even one; None for size 1.
@@ -71,6 +72,7 @@ class Case:
     fatal: bool = True
     dtype: torch.dtype | None = None
     required: bool = False
+    asked: bool = False
     fresh: Callable[[int], tuple[Any, ...]] | None = None
     group: tuple[Slot, ...] = ()
     odd: bool | None = False
