@@ -68,36 +68,18 @@ def test_every_code_on_the_page_for_agents_is_one_that_the_check_gives() -> None
 
 
 GATE = (ROOT / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
-RAGGED = """
-import torch
-from gate import softmax
-
-class RaggedSoftmax(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, starts):
-        y = softmax(x, starts)
-        ctx.save_for_backward(y, starts)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        y, starts = ctx.saved_tensors
-        bounds = starts.tolist()
-        pieces = [(y[a:b], g[a:b]) for a, b in zip(bounds, bounds[1:])]
-        return torch.cat([p * (q - (p * q)[:{rows}].sum(0)) for p, q in pieces]), None
-"""
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("rows", "failed"), [("", 0), ("16", 2)], ids=["right", "wrong"])
-def test_the_gate_of_the_page(rows: str, failed: int, pytester: pytest.Pytester, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(("summed", "failed"), [("piece", 0), ("piece[:16]", 2)], ids=["right", "wrong"])
+def test_the_gate_of_the_page(summed: str, failed: int, pytester: pytest.Pytester, monkeypatch: Any) -> None:
     """A stranger's repository: the page's files, and a kernel of which the second sums sixteen rows at most."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    cases, test = (
+    kernel, cases, test = (
         block for language, block in re.findall(r"```(\w*)\n(.*?)```", GATE, re.DOTALL) if language == "python"
     )
-    pytester.makepyfile(gate=cases, my_kernels=RAGGED.replace("{rows}", rows), test_kernels=test)
+    pytester.makepyfile(gate=cases, my_kernels=kernel.replace("piece.sum", f"{summed}.sum"), test_kernels=test)
     run = pytester.runpytest_subprocess("-p", "nbautograd.pytest_plugin", "--junitxml=report.xml")
     named = set(re.findall(r'name="test_ragged_softmax\[([^]]+)\]"', (pytester.path / "report.xml").read_text()))
     assert named == {"one piece", "ragged 5/7/19", "a tail of one"}
