@@ -197,4 +197,4 @@ def returned(source: FunctionSource | None, argument: int) -> Returned | None:
 def short(expression: str, most: int = 60) -> str:
     """Return an expression on one line, cut when it is long."""
     text = " ".join(expression.split())
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return text if len(text) <= most else text[: most - 1].rstrip(" .,;:[(") + "…"
