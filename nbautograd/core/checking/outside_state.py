@@ -231,7 +231,9 @@ def _copied(value: Any, depth: int = DEPTH) -> Any:
         return value
     if isinstance(value, Tensor):
         small = value.layout is torch.strided and value.numel() <= LARGEST
-        return value.detach().clone().requires_grad_(value.requires_grad) if small and value.is_leaf else _NO_STATE
+        with contextlib.suppress(RuntimeError):  # one that outlived its vmap cannot be read
+            return value.detach().clone().requires_grad_(value.requires_grad) if small and value.is_leaf else _NO_STATE
+        return _NO_STATE
     if isinstance(value, np.ndarray):
         return value.copy() if value.size <= LARGEST else _NO_STATE
     if type(value) in (list, dict, set, deque) and len(value) <= LARGEST:
