@@ -26,7 +26,9 @@ _FUSED = (
 )  # fmt: skip
 
 
-# differences, whose terms another order or a fused operation rounds as well where these are exact
+# sums, which another order rounds even where this one is exact: a mean of two numbers, and what is left beside it
+_SUMS = ("mean", "sum", "var", "var_mean")
+# differences, whose terms another order rounds as well. Of less than float32 they are formed in float32 inside.
 _TERMS = ("add", "sub", "rsub")
 
 # operations that draw random numbers; others may use them inside, and their results are not random numbers alone
@@ -163,12 +165,16 @@ class RandomRounding(ThreadDispatchMode):
                 return result
         if _aliases(func):
             return func(*args, **kwargs)  # a view's elements are rounded already, and what is written in place stays
-        terms = [x for x in args if getattr(x, "dtype", None) is not torch.bool] if _name(func) in _TERMS else ()
-        return _mapped(partial(self._rounded, terms=terms), func(*args, **kwargs))
+        single = self._dtype is torch.float32
+        told = [x for x in args if getattr(x, "dtype", None) is not torch.bool]
+        terms = told if single and _name(func) in _TERMS else ()
+        a_sum = not single and _name(func) in _SUMS
+        return _mapped(partial(self._rounded, terms=terms, a_sum=a_sum), func(*args, **kwargs))
 
-    def _rounded(self, tensor: Tensor, terms: Sequence[Any] = ()) -> Tensor:
+    def _rounded(self, tensor: Tensor, terms: Sequence[Any] = (), a_sum: bool = False) -> Tensor:
         if tensor.dtype is torch.complex128:
-            return torch.view_as_complex(self._rounded(torch.view_as_real(tensor.resolve_conj()).contiguous()))
+            real = torch.view_as_real(tensor.resolve_conj()).contiguous()
+            return torch.view_as_complex(self._rounded(real, a_sum=a_sum))
         if tensor.dtype is not torch.float64:
             return tensor
         generator = self._generators.get(tensor.device)
@@ -177,6 +183,8 @@ class RandomRounding(ThreadDispatchMode):
             self._generators[tensor.device] = generator
         # a quarter to half of a last digit, so that what is representable stays, but for what is left of larger terms
         shifts = _shifts(tensor, generator).mul_(float(torch.finfo(self._dtype).eps) / 2)
+        if a_sum:
+            shifts = torch.where(tensor == tensor.to(self._dtype), 4 * shifts, shifts)
         shifted = (1 + shifts) * tensor  # an infinity as well, which a sum would lose
         if terms:
             shifted = torch.where(tensor.isfinite(), tensor + 2 * shifts * sum(map(abs, terms)), shifted)
