@@ -158,7 +158,7 @@ def test_infinities_of_a_mask_stay_what_they_are(dtype: torch.dtype) -> None:
 
 
 def test_nothing_is_right_where_rounding_leaves_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RandomRounding, "_rounded", lambda _, tensor, terms: tensor * math.nan)
+    monkeypatch.setattr(RandomRounding, "_rounded", lambda _, tensor, **_more: tensor * math.nan)
     x = torch.linspace(-2, 2, 40, dtype=torch.float16, requires_grad=True)
     report = compare(torch.tanh, torch.tanh, x, sizes=())
     assert report.verdict == "cannot tell"
