@@ -293,8 +293,9 @@ class Compare:
         outputs = self.candidate.call()
         probes: tuple[tuple[Any, ...], ...] = (("state",), ("outputs_alone", outputs), ("inputs_alone", outputs))
         told = [f for name, *given in probes for f in probed(name, self.candidate, *given)]
-        self.findings += [f for f in told if f.kind == "bug" and f.code != UNSTEADY]
-        if self.findings:
+        broken = [f for f in told if f.kind == "bug" and f.code != UNSTEADY]
+        self.findings += broken
+        if broken:
             return
         other = repeated(self.candidate, draw)
         if other is not None:

@@ -29,7 +29,7 @@ from nbautograd.core.checking.problem import Outputs, Problem, pullback
 from nbautograd.core.forks import cached
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT
-from nbautograd.core.stumbles import users_errors
+from nbautograd.core.stumbles import is_ours, users_errors
 
 Gradients = tuple[Tensor | None, ...]
 Item = TypeVar("Item")
@@ -186,8 +186,8 @@ class Point:
         """
         try:
             return self._pulled(backward)
-        except Exception:
-            if backward is not None:
+        except Exception as error:
+            if backward is not None or is_ours(error):
                 raise
             self._base.renew()
             self._base._frees, found = True, self._pulled(None)

@@ -20,6 +20,7 @@ from nbautograd.core.checking.other_points import (
     refilled,
 )
 from nbautograd.core.checking.point import Point
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
@@ -151,8 +152,9 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
 
 def _gives(reference: Problem, inputs: tuple[Any, ...]) -> bool:
     """Return True where a reference takes inputs and gives something: of one query head beside two of keys, nothing."""
-    at = Point(reference, inputs)
-    return at.works and all(map(torch.numel, at.outputs or ()))
+    at, given = Point(reference, inputs), points(reference).first("given")
+    usual = (given.outputs if given is not None else None) or ()
+    return at.works and all(y.numel() or not z.numel() for y, z in zip(at.outputs or (), usual, strict=False))
 
 
 def only_odd(results: Sequence[Result]) -> list[Result]:
@@ -165,7 +167,9 @@ def only_odd(results: Sequence[Result]) -> list[Result]:
     def unmeant(result: Result) -> bool:
         rows = [one for one in results if one.case.group == result.case.group and one.case.odd is not None]
         codes = {finding.code for one in rows for finding in one.findings}
-        return all(one.wrong is one.case.odd for one in rows) and codes <= {"compare_values", "compare_entries"}
+        told_apart = {one.case.odd for one in rows} == {True, False}
+        apart = told_apart and all(one.wrong is one.case.odd for one in rows)
+        return apart and codes <= {"compare_values", "compare_entries"}
 
     return [
         replace(one, case=replace(one.case, change="odd", fatal=False))

@@ -85,9 +85,14 @@ def test_a_rotation_by_halves_is_right_though_at_odd_sizes_it_is_none() -> None:
     assert "odd" in {case.change for case in report.cases if case.verdict == "wrong"}
 
 
-@pytest.mark.parametrize("change", [without_last_of_odd, not_at_odd(1.1)])
-def test_a_fault_of_odd_sizes_that_has_a_place_or_is_a_factor_stays_a_fault(change: Any) -> None:
-    assert check(change, 3, 16).verdict == "wrong"
+def noise_at_one(d: Tensor, g: Tensor) -> Tensor:
+    return d if d.shape[-1] > 1 else d + g.flip(0)
+
+
+@pytest.mark.parametrize("columns", [15, 16])
+@pytest.mark.parametrize("change", [without_last_of_odd, not_at_odd(1.1), noise_at_one])
+def test_a_fault_of_odd_sizes_that_has_a_place_or_is_a_factor_stays_a_fault(change: Any, columns: int) -> None:
+    assert check(change, 3, columns).verdict == "wrong"
 
 
 def grouped(q: Tensor, k: Tensor) -> Tensor:
@@ -114,6 +119,10 @@ def test_one_more_dimension_is_a_batch_of_what_the_reference_gives() -> None:
     last = one_more_dimension(Problem(lambda weight, colour: (weight[..., None] * colour).sum(-2), rays))
     assert last is not None
     assert [x.dim() for x in last] == [3, 4]
+    best = one_more_dimension(Problem(lambda x: torch.topk(x, 2, -1), inputs(3, 5)))
+    assert best is not None
+    refused = Problem(lambda x: x if x.dim() > 2 or x.sum() == inputs(3, 5)[0].sum() else 1 / 0, inputs(3, 5))
+    assert one_more_dimension(refused) is None
 
 
 def test_strides_of_one_input_that_are_taken_for_those_of_another() -> None:

@@ -60,7 +60,8 @@ def first_run(problem: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
     found = tuple(probed("backward_never_called", problem, outputs))
     if found or not problem.differentiable_outputs(outputs):
         return None, found
-    versions = [y._version for y in outputs]
+    counted = [y for y in outputs if not y.is_inference()]
+    versions = [y._version for y in counted]
     try:
         with problem.watched_backward():
             pull(problem, outputs, cotangents(problem, outputs, problem.seed))
@@ -68,7 +69,7 @@ def first_run(problem: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
         if is_ours(error):
             raise
         return None, (explain(error, problem),)
-    return outputs if versions == [y._version for y in outputs] else problem.call(), ()
+    return outputs if versions == [y._version for y in counted] else problem.call(), ()
 
 
 def before_values(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
