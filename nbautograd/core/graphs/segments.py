@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise, takewhile
 from typing import NamedTuple, TypeVar
 
@@ -185,9 +185,20 @@ def _runs(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Repeat]:
             equal, size = list(group), len(look)
             if size:
                 start, end = equal[0].start, equal[-1].stop
-                # the parts beside these reach to other calls or to the ends, and may be equal where they touch them
-                before, after = start >= size and looks[start - size : start] == look, looks[end : end + size] == look
-                yield Repeat(ops, start - size * before, size, len(equal) + before + after, path)
+                # what touches these reaches to another call, op or end, and may go on as they do
+                before = _agreeing((looks[start - k], looks[start - k + size]) for k in range(1, min(size, start) + 1))
+                after = _agreeing(zip(looks[end : end + size], look, strict=False))
+                times = len(equal) + before // size + after // size
+                moved = ops and times == LEAST_TIMES - 1 and before + after >= size > max(before, after)
+                if moved:  # the fourth part is there where all begin elsewhere; else they begin with their op or call
+                    yield Repeat(ops, start - before, size, LEAST_TIMES, path)
+                else:
+                    yield Repeat(ops, start - size * (before // size), size, times, path)
+
+
+def _agreeing(pairs: Iterable[tuple[T, T]]) -> int:
+    """Return how many pairs at the beginning are of equals."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _cuts(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[tuple[bool, str, list[int]]]:
