@@ -8,7 +8,7 @@ import { canRepaint, foldButtons, repaint, unfold, wholeButton } from "./folds.j
 import { legend } from "./legend.js";
 import { lenses } from "./lenses.js";
 import { boxDetail, linked, wrongEdges } from "./node.js";
-import { outline } from "./outline.js";
+import { Outline } from "./outline.js";
 import { overview } from "./overview.js";
 import { Scene } from "./scene.js";
 import { BackwardSteps } from "./backward_steps.js";
@@ -291,13 +291,13 @@ class LayoutView {
         el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
       this.#detail,
       ...state.notes.map((note) => el("p", "faint", prose(note))),
-      outline(
+      new Outline(
         page,
         state,
         this.#scene,
         (key) => this.open(key),
         canRepaint(page, state) ? (box) => void unfold(page, state, box).catch(() => {}) : null,
-      ),
+      ).element,
     );
     keys(whole, {
       "[": () => steps.move(-1),

@@ -9,24 +9,85 @@ import { firstLine } from "./scene.js";
 
 const MOST = 100; // children in one go; more are cut into stretches
 
-/**
- * @param {Page} page
- * @param {import("./types").GraphView} state
- * @param {import("./scene.js").Scene} picture
- * @param {(key: string) => void} visit
- * @param {((box: Box) => void) | null} unfold
- */
-export function outline(page, state, picture, visit, unfold) {
-  const tree = el("ul", { role: "tree", class: "tree", "aria-label": state.layout.title });
+export class Outline {
+  #page;
+  #picture;
+  #visit;
+  #unfold;
   /** @type {WeakMap<Element, Item>} */
-  const items = new WeakMap();
+  #items = new WeakMap();
+  #tree;
+
+  /**
+   * @param {Page} page
+   * @param {import("./types").GraphView} state
+   * @param {import("./scene.js").Scene} picture
+   * @param {(key: string) => void} visit
+   * @param {((box: Box) => void) | null} unfold
+   */
+  constructor(page, state, picture, visit, unfold) {
+    this.#page = page;
+    this.#picture = picture;
+    this.#visit = visit;
+    this.#unfold = unfold;
+    this.#tree = el("ul", { role: "tree", class: "tree", "aria-label": state.layout.title });
+    this.#listen();
+    this.element = el(
+      "details",
+      { class: "outline", open: state.outlined },
+      el("summary", null, page.t("outline")),
+      this.#tree,
+    );
+    this.element.addEventListener("toggle", () => {
+      state.outlined = this.element.open;
+      if (this.#tree.firstChild) return;
+      this.#fill(this.#tree, root(state, picture), 1);
+      this.#tree.firstElementChild?.setAttribute("tabindex", "0");
+    });
+  }
+
+  #listen() {
+    const tree = this.#tree;
+    keys(tree, {
+      ArrowDown: () => this.#move(1),
+      ArrowUp: () => this.#move(-1),
+      Home: () => this.#focus(this.#visible[0]),
+      End: () => this.#focus(this.#visible.pop()),
+      ArrowRight: () => (isOpen(this.#current) ? this.#move(1) : this.#toggle(this.#current, true)),
+      ArrowLeft: () =>
+        isOpen(this.#current)
+          ? this.#toggle(this.#current, false)
+          : this.#focus(this.#current.parentElement?.closest("li")),
+      Enter: () => this.#activate(this.#current),
+      " ": () => this.#activate(this.#current),
+    });
+    tree.addEventListener("click", (event) => {
+      const li = /** @type {Element} */ (event.target).closest("li");
+      if (li) (this.#focus(li), this.#activate(li));
+    });
+  }
+
+  get #visible() {
+    return /** @type {HTMLElement[]} */ (
+      [...this.#tree.querySelectorAll("li")].filter((li) => !li.parentElement?.closest("[hidden]"))
+    );
+  }
+
+  get #current() {
+    return /** @type {HTMLElement} */ (
+      this.#tree.querySelector("li:focus") ?? this.#tree.firstElementChild
+    );
+  }
+
   /** @param {Element} list @param {Item} item @param {number} level */
-  function children(list, item, level) {
-    const all = stretches(page, [...item.inside.values()]);
+  #fill(list, item, level) {
+    const all = stretches(this.#page, [...item.inside.values()]);
     list.append(
       ...all.map((child, k) => {
         const group = child.inside.size || child.box?.kind === "group";
-        const said = child.box ? picture.describe(child.box) : child.name;
+        const said = child.box ? this.#picture.describe(child.box) : child.name;
+        const kind = child.box?.kind ?? "scope";
+        const indent = `padding-inline-start:${level * 16}px`;
         const li = el(
           "li",
           {
@@ -38,88 +99,53 @@ export function outline(page, state, picture, visit, unfold) {
             "aria-expanded": group ? "false" : null,
             "aria-label": said,
           },
-          el(
-            "div",
-            {
-              class: `row ${child.box?.kind ?? "scope"}`,
-              title: said,
-              style: `padding-inline-start:${level * 16}px`,
-            },
-            said,
-          ),
+          el("div", { class: `row ${kind}`, title: said, style: indent }, said),
         );
-        items.set(li, child);
+        this.#items.set(li, child);
         return li;
       }),
     );
   }
+
   /** @param {Element} li @param {boolean} open */
-  function set(li, open) {
-    const item = items.get(li);
+  #toggle(li, open) {
+    const item = this.#items.get(li);
     if (!item || li.getAttribute("aria-expanded") === null) return;
-    if (item.box) return void (open && unfold?.(item.box));
+    if (item.box) return void (open && this.#unfold?.(item.box));
     li.setAttribute("aria-expanded", String(open));
     let list = li.querySelector("ul");
-    if (!list)
-      (li.append((list = el("ul", { role: "group" }))),
-        children(list, item, Number(li.getAttribute("aria-level")) + 1));
+    if (!list) {
+      li.append((list = el("ul", { role: "group" })));
+      this.#fill(list, item, Number(li.getAttribute("aria-level")) + 1);
+    }
     list.hidden = !open;
   }
-  const stops = () =>
-    /** @type {HTMLElement[]} */ (
-      [...tree.querySelectorAll("li")].filter((li) => !li.parentElement?.closest("[hidden]"))
-    );
+
   /** @param {Element | null | undefined} li */
-  function focus(li) {
+  #focus(li) {
     if (!(li instanceof HTMLElement)) return;
-    for (const other of tree.querySelectorAll('[tabindex="0"]'))
+    for (const other of this.#tree.querySelectorAll('[tabindex="0"]'))
       other.setAttribute("tabindex", "-1");
     li.tabIndex = 0;
     li.focus();
   }
-  const now = () =>
-    /** @type {Element} */ (tree.querySelector("li:focus") ?? tree.firstElementChild);
-  /** @param {Element} li */
-  function open(li) {
-    return now().getAttribute("aria-expanded") === "true" && li === now();
-  }
+
   /** @param {number} k */
-  function by(k) {
-    return focus(stops()[stops().indexOf(/** @type {HTMLElement} */ (now())) + k]);
+  #move(k) {
+    this.#focus(this.#visible[this.#visible.indexOf(this.#current) + k]);
   }
+
   /** @param {Element} li */
-  function act(li) {
-    const item = items.get(li);
-    if (item?.box) visit(item.box.key);
-    else set(li, li.getAttribute("aria-expanded") !== "true");
+  #activate(li) {
+    const item = this.#items.get(li);
+    if (item?.box) this.#visit(item.box.key);
+    else this.#toggle(li, !isOpen(li));
   }
-  keys(tree, {
-    ArrowDown: () => by(1),
-    ArrowUp: () => by(-1),
-    Home: () => focus(stops()[0]),
-    End: () => focus(stops().pop()),
-    ArrowRight: () => (open(now()) ? by(1) : set(now(), true)),
-    ArrowLeft: () => (open(now()) ? set(now(), false) : focus(now().parentElement?.closest("li"))),
-    Enter: () => act(now()),
-    " ": () => act(now()),
-  });
-  tree.addEventListener("click", (event) => {
-    const li = /** @type {Element} */ (event.target).closest("li");
-    if (li) (focus(li), act(li));
-  });
-  const whole = el(
-    "details",
-    { class: "outline", open: state.outlined },
-    el("summary", null, page.t("outline")),
-    tree,
-  );
-  whole.addEventListener("toggle", () => {
-    state.outlined = whole.open;
-    if (tree.firstChild) return;
-    children(tree, root(state, picture), 1);
-    tree.firstElementChild?.setAttribute("tabindex", "0");
-  });
-  return whole;
+}
+
+/** @param {Element} li */
+function isOpen(li) {
+  return li.getAttribute("aria-expanded") === "true";
 }
 
 /** @param {import("./types").GraphView} state @param {import("./scene.js").Scene} picture @returns {Item} */

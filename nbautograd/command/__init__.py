@@ -264,10 +264,10 @@ def _audit(options: argparse.Namespace) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     from nbautograd.command.explain import explain
-    from nbautograd.command.finding import page, table
+    from nbautograd.command.finding import page, rule, table
 
     target, *arguments = _named_program(options, "explain")
-    said = page(target) if target in table() else meaning(" ".join((target, *arguments)))
+    said = page(target) if target in table() else meaning(" ".join((target, *arguments))) or rule(target)
     if said and not (options.module or Path(target).exists()):
         print(said)
         return 0

@@ -62,6 +62,13 @@ def page(code: str) -> str:
     return "\n\n".join((*parts, page_of(code)))
 
 
+def rule(code: str) -> str:
+    """Return torch's rule behind a code of ``explain``, such as ``in_place_step``; empty for another word."""
+    while code and f"explain.{code}.rule" not in messages.catalogue("en"):
+        code = code.rpartition("_")[0]
+    return text(f"explain.{code}.rule") if code else ""
+
+
 def heading(code: str) -> str:
     """Return the title of a page, by which it is looked up, and how serious the finding is."""
     return f"# `{code}`\n\n{text(f'command.finding.{kind(code)}')}"

@@ -51,14 +51,12 @@ class Reproduction:
     Attributes:
         function: name of the Function.
         script, data: what was written; None where nothing was.
-        made_up: True where the inputs are made up, False where they are those of the program.
         reason: why no script was written; ``str`` of it is a sentence.
     """
 
     function: str
     script: Path | None = None
     data: Path | None = None
-    made_up: bool = True
     reason: Phrase | str = ""
 
 
@@ -110,7 +108,7 @@ def _reproduction(
         script, data = folder / f"{stem}.py", folder / f"{stem}.pt"
         shutil.copyfile(trial.with_suffix(".pt"), data)
         shutil.copyfile(trial, script)
-    return Reproduction(function.name, script, data, made_up=not include_data)
+    return Reproduction(function.name, script, data)
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,11 @@ def test_every_entry_says_why_and_shows_a_program_or_a_sentence() -> None:
         compile(program(about), "program", "exec")
 
 
-@pytest.mark.parametrize(("words", "means"), [(["chain", "rule"], "composition"), (["梯度"], "导数")])
-def test_explain_prints_what_a_term_means(words: list[str], means: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "means"),
+    [(["chain", "rule"], "composition"), (["梯度"], "导数"), (["freed"], "retain_graph"), (["in_place_step"], "clone")],
+)
+def test_explain_prints_what_a_word_means(words: list[str], means: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", *words]) == 0
     assert means in capsys.readouterr().out
 
