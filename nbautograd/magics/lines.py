@@ -22,8 +22,9 @@ from nbautograd.core.graphs.build import graph
 from nbautograd.core.recording.api import calls, instrumented
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.stumbles import is_ours
+from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.log import dispatches
-from nbautograd.core.tracing.spying import PROTOCOLS
+from nbautograd.core.tracing.spying import PROTOCOLS, original
 from nbautograd.core.user_source import function_class
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.compare import compare
@@ -211,8 +212,12 @@ def _calls(magic: str, line: str, namespace: Namespace) -> Any:
     of_class = calls(cls)
     if of_class or cls in instrumented():
         return of_class
-    where = {"function": cls.__name__, "file": inspect.unwrap(cls.forward).__code__.co_filename}
-    return CallLog(problems=(Phrase("recording.not_watched", **where),))
+    return CallLog(problems=(_not_watched(cls, cls.forward),))
+
+
+def _not_watched(cls: type, method: Callable[..., Any]) -> Phrase:
+    file = inspect.unwrap(method).__code__.co_filename
+    return Phrase("recording.not_watched", function=cls.__name__, file=file)
 
 
 def _dispatches(magic: str, line: str, namespace: Namespace) -> Any:
@@ -220,9 +225,13 @@ def _dispatches(magic: str, line: str, namespace: Namespace) -> Any:
         return dispatches()
     value = evaluate(expression(line, magic), namespace)
     cls = value if isinstance(value, type) else type(value)
-    if not any(p in vars(base) for base in cls.__mro__ if base is not torch.Tensor for p in PROTOCOLS):
+    entries = [vars(base)[p] for base in cls.__mro__ if base is not torch.Tensor for p in PROTOCOLS if p in vars(base)]
+    if not entries:
         raise UsageError(messages.text("magics.no_override", magic=magic, text=line, type=cls.__name__))
-    return dispatches(cls)
+    log = dispatches(cls)
+    if log or log.problems or any(map(original, entries)):
+        return log
+    return DispatchLog(problems=(_not_watched(cls, getattr(entries[0], "__func__", entries[0])),))
 
 
 def _compare(magic: str, line: str, namespace: Namespace) -> Any:

@@ -1127,7 +1127,7 @@ SENTENCES: dict[str, str] = {
     "recording.no_such_level": "There is no recording level {level}; choose one of: {levels}.",
     "recording.not_static": "{function}.{method} runs unrecorded, so what it puts on ctx is missing. Only a plain static method can be recorded here. Write @staticmethod before it.",
     "recording.failed_to_install": "{function} is not recorded and runs unchanged: {error}.",
-    "recording.not_watched": "`{function}` is not recorded. Put `%%autograd_function` on the first line of its class's cell, run the cell, then call it.",
+    "recording.not_watched": "`{function}` is not recorded. Put `%%autograd_function` on the first line of its class's cell, run the cell, then use it.",
     "recording.traced": "torch.compile has traced {function}: calls inside compiled code are not in the log.",
     "recording.error": "The recorder itself failed {count} times ({error}). Your run was not affected; those records are incomplete.",
     "recording.incomplete": "The record of this call is incomplete: {reason}.",

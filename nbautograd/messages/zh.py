@@ -1127,7 +1127,7 @@ SENTENCES: dict[str, str] = {
     "recording.no_such_level": "没有 {level} 这个记录级别，可选：{levels}。",
     "recording.not_static": "{function}.{method} 没有被记录，照原样运行，因此看不到它放进 ctx 的内容：这里只能记录普通的静态方法。请在它前面加上 @staticmethod。",
     "recording.failed_to_install": "{function} 没有被记录，照原样运行：{error}。",
-    "recording.not_watched": "`{function}` 没有被记录。在它的类上方写 `%%autograd_function`，运行该单元格，再调用它。",
+    "recording.not_watched": "`{function}` 没有被记录。在它的类上方写 `%%autograd_function`，运行该单元格，再使用它。",
     "recording.traced": "torch.compile 已跟踪 {function}：编译后的代码里的调用不在记录中。",
     "recording.error": "记录器自身出错 {count} 次（{error}）。你的运行没有受影响，只是这些记录不完整。",
     "recording.incomplete": "这次调用的记录不完整：{reason}。",

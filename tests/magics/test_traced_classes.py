@@ -113,3 +113,12 @@ class Double(Function):
 def test_wrong_lines_are_one_sentence(notebook) -> None:
     ran = notebook("%autograd_dispatches torch.nn.Linear")
     assert "defines neither `__torch_function__` nor `__torch_dispatch__`" in ran.stderr
+
+
+def test_a_class_that_is_not_traced_is_told_so_until_it_is(notebook) -> None:
+    notebook(CELL.partition("\n")[2])
+    asked = "%autograd_dispatches Scalar"
+    (problem,) = notebook(asked).result.result.problems
+    assert problem.message_id == "recording.not_watched"
+    notebook(CELL)
+    assert notebook(asked).result.result.problems == ()

@@ -29,7 +29,7 @@ def log_document(log: DispatchLog) -> Document:
     """Return how many dispatches there were, the tree of calls, and what the reader should know."""
     head = paragraph(Strong(headline(log)))
     if not log.dispatches:
-        return (head, *sentences(notes(log)))
+        return sentences(notes(log)) or (head,)
     columns = [c for c in COLUMNS if c != "asked" or len({receiver(d) for d in log}) > 1]  # else the headline says it
     header = tuple(messages.text(f"views.column.{c}") for c in columns)
     shown = (dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows(log))
