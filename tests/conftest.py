@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import said
 from browser import FLAGS, find_browser
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -38,8 +39,27 @@ def pytest_collection_finish() -> None:
     import torch
 
     torch.set_num_threads(1)
+    said.listen()
     gc.freeze()
     gc.enable()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what a worker's tests said to who hands out the tests."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["said"] = sorted(said.SAID)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker's tests said."""
+    said.SAID.update(getattr(node, "workeroutput", {}).get("said", ()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the sentences that no test said, where ``NBAUTOGRAD_UNSAID`` asks for it."""
+    if "NBAUTOGRAD_UNSAID" in os.environ:
+        terminalreporter.write_line(f"said by no test: {' '.join(said.unsaid())}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

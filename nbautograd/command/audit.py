@@ -81,5 +81,4 @@ class _Line:
 
 def _reproduce(report: AuditReport, folder: Path) -> None:
     for one in report.save_repro(folder):
-        which = "audit.repro_not_written" if one.script is None else "views.audit.reason"
-        print(text(which, function=one.function, reason=one.script or one.reason))
+        print(text("views.audit.reason", function=one.function, reason=one.script or one.reason))

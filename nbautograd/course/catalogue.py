@@ -6,7 +6,6 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -31,7 +30,7 @@ def find(name: str, folder: Path | None = None) -> Exercise:
         folder: of the notebook: files named ``*_exercises.py`` there come first; None asks the package only.
 
     Raises:
-        UnknownExerciseError: when there is none; the nearest name is in its message.
+        UnknownExerciseError: when there is none.
 
     Example:
         >>> from nbautograd.course.catalogue import find
@@ -43,9 +42,6 @@ def find(name: str, folder: Path | None = None) -> Exercise:
     for known in _places(folder):
         if name in known:
             return known[name]
-    near = get_close_matches(name, names(folder), n=1)
-    if near:
-        raise UnknownExerciseError("course.unknown_near", name=name, near=near[0])
     raise UnknownExerciseError("course.unknown", name=name)
 
 

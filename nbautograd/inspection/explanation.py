@@ -188,7 +188,7 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
         return replace(found, findings=(*found.findings, _run_tensor(names, found))) if unseen else found
     if of_tensor(tensor) == "not_a_leaf" and _is_inside(tensor, program):
         name = program.name_of(tensor)
-        finding = reason_finding("not_a_leaf", name=name or "?")
+        finding = reason_finding("not_a_leaf", name=name or "?", at="")
         return Explanation(finding.code, (finding,), name)
     return Explanation("nothing", (_note("nothing"),))
 

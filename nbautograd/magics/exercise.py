@@ -12,7 +12,7 @@ from IPython.display import display
 
 from nbautograd import messages
 from nbautograd.core.user_source import tree_of
-from nbautograd.course.catalogue import UnknownExerciseError, find
+from nbautograd.course.catalogue import UnknownExerciseError, find, names
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.progress import TryCounts
 from nbautograd.course.result import ExerciseResult
@@ -52,7 +52,9 @@ def parse_exercise(line: str) -> ExerciseRequest:
     try:
         return ExerciseRequest(find(name, Path.cwd()), cast("Level", options.get("hints", "what")))
     except UnknownExerciseError as error:
-        raise UsageError(f"{error} {messages.text('magics.not_run')}") from None
+        known = names(Path.cwd()) if error.message_id == "course.unknown" else ()
+        sentence = messages.with_guess(str(error), name, known)
+        raise UsageError(messages.paragraph((sentence, messages.text("magics.not_run")))) from None
 
 
 class Exercises:

@@ -69,7 +69,7 @@ MEANT = {
     "ranks": (made(lambda x: x.argsort(-1).argsort(-1).to(x.dtype), unchanged), "checking.instead_unchanged"),
     "absmax": (made(absmax, unchanged), "checking.instead_unchanged"),
     "binary, scaled by all": (made(binary, unchanged), "checking.instead_unchanged"),
-    "reversal": (made(same, lambda g, x: -0.5 * g), "checking.instead_reversed"),
+    "reversal": (made(same, lambda g, x: -0.5 * g), "checking.instead_multiple"),
     "scale": (made(same, lambda g, x: 0.1 * g), "checking.instead_multiple"),
     "stopped": (made(torch.clone, lambda g, x: None), "checking.instead_zero"),
     "clipped": (made(torch.clone, lambda g, x: g.clamp(-0.1, 0.1)), "checking.instead_clipped"),

@@ -39,7 +39,7 @@ SMALL_INPUTS, SMALL_SIZE = 200, 8
 ASKED = (("near", 1), ("signed", 1), ("argument", None), ("data", None), ("together", 3), ("single", 2))
 LAST = ("fails_batched",)
 Mend = Callable[[Problem, tuple[Finding, ...], Clues | None], tuple[Finding, ...]]
-SURROGATES = {"staircase": "causes.surrogate", "scale of stairs": "causes.surrogate_scale"}  # by a block's reason
+SURROGATES = ("staircase", "scale of stairs")  # reasons of blocks
 # what a value that was rounded may be behind
 BY_ROUNDING = ("wrong_derivative", "wrong_unclassified")
 # a backward that answers differently each time cannot be asked about its values
@@ -109,7 +109,7 @@ def _values(
 ) -> Iterator[Finding]:
     """Yield findings on wrong values: the fix says what is wrong, and a cause is sought only where there is none."""
     meant = tuple(
-        Finding("surrogate", "lint", SURROGATES[block.reason], {"input": block.input_name}, where)
+        Finding("surrogate", "lint", "causes.surrogate", {"input": block.input_name}, where)
         for where, block in blocks.items()
         if block.reason in SURROGATES
     )

@@ -171,7 +171,7 @@ def _instead(at: Point, near: Point | None, o: int, j: int) -> Phrase:
         return Phrase("checking.instead_window", factor=number)
     if agree_relative(factor, torch.ones_like(factor), close):
         return Phrase("checking.instead_unchanged")
-    return Phrase("checking.instead_reversed" if factor.real < 0 else "checking.instead_multiple", factor=number)
+    return Phrase("checking.instead_multiple", factor=number)
 
 
 def _elsewhere(near: Point | None, o: int, j: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -15,6 +15,7 @@ from nbautograd.core.explaining.edits import statement_of
 from nbautograd.core.explaining.no_grad import differentiated_by, no_grad, unused
 from nbautograd.core.explaining.program import Program, node_of, shares
 from nbautograd.core.explaining.watch import Removed, creation_line
+from nbautograd.core.findings import Finding
 from nbautograd.core.torch_private.nodes import leaf_tensor
 
 
@@ -25,12 +26,12 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
         return without_requires_grad(program, tensor, name)
     if not tensor.is_leaf:
         made = creation_line(program, tensor)
-        what = finding("grad_none.not_a_leaf", made, name=name, at=at(made))
+        what = _finding("not_a_leaf", made, name=name, at=at(made))
         edits = () if made is None else tuple(_leaf_again(made, name))
         return ErrorCause("grad_none_not_a_leaf", (what,), name, made, None, {}, edits)
     watch = program.watch
     if watch is None:
-        return ErrorCause("grad_none", (finding("grad_none.somewhere", None, name=name),), name)
+        return ErrorCause("grad_none", (_finding("not_run", name=name),), name)
     here = program.caller
     # the evidence of a run on a leaf that its last backward is to have reached
     scope = {name: tensor, **differentiated_by(watch), **program.variables} if watch.passes else program.variables
@@ -43,7 +44,7 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
     cause = unused(program) if removed is None or after < watch.passes else None
     if removed is not None and (cause is None or cause.did is None):
         return removed
-    return cause or ErrorCause("grad_none", (finding("grad_none.somewhere", None, name=name),), name)
+    return cause or ErrorCause("grad_none", (_finding("not_run", name=name),), name)
 
 
 def of_returned(tensor: Any, watch: Any, name: str) -> ErrorCause | None:
@@ -79,7 +80,13 @@ def without_requires_grad(program: Program, tensor: torch.Tensor, name: str) -> 
     of = next((n for n, t in program.tensors.items() if t is not tensor and t.requires_grad and shares(t, tensor)), "")
     if of:
         return ErrorCause("no_grad_detach", (finding("grad_none.detached", None, name=name, of=of),), name)
-    return ErrorCause("no_grad", (finding("grad_none.no_graph", None, name=name),), name)
+    return ErrorCause("no_grad", (_finding("not_required", name=name),), name)
+
+
+def _finding(reason: str, place: SourceLine | None = None, **params: Any) -> Finding:
+    """Return what is said of a reason under a graph, without the advice: an explanation has changes that were tried."""
+    line = None if place is None else place.line
+    return Finding(f"explain_grad_none_{reason}", "note", f"graphs.none.{reason}.what", params, line=line)
 
 
 def _leaf_again(made: SourceLine, name: str) -> Iterator[TrialEdit]:

@@ -100,7 +100,7 @@ def ask(graph: AutogradGraph, name: str) -> NoneReason:
 def _reason(graph: AutogradGraph, name: str, tensor: torch.Tensor | None, place: int | None) -> Finding:
     itself = "" if tensor is None else of_tensor(tensor)
     if itself:
-        return reason_finding(itself, name=name)
+        return reason_finding(itself, name=name, at="")
     if tensor is not None and tensor.grad is not None:
         return reason_finding("has", name=name)
     if all(root is None for root, _ in graph.roots):
@@ -151,6 +151,6 @@ def _listed(names: Sequence[str | Phrase]) -> Phrase | str:
     return Phrase("graphs.listed", first=_listed(names[:-1]), last=names[-1])
 
 
-def reason_finding(reason: str, at: int | None = None, **params: Any) -> Finding:
+def reason_finding(reason: str, line: int | None = None, **params: Any) -> Finding:
     """Return the finding of a reason, such as ``"not_reached"``."""
-    return Finding(f"grad_none_{reason}", "note", f"graphs.none.{reason}", params, line=at)
+    return Finding(f"grad_none_{reason}", "note", f"graphs.none.{reason}", params, line=line)

@@ -30,7 +30,7 @@ def test_a_tensor_that_does_not_require_grad():
 
 def test_a_tensor_that_was_computed():
     y = leaf() * 2
-    assert nbautograd.why_none(y, y.sum(), names={"y": y}).message.startswith("`y` was computed from other tensors")
+    assert nbautograd.why_none(y, y.sum(), names={"y": y}).code == "grad_none_not_a_leaf"
 
 
 def test_a_loss_without_a_graph():
