@@ -12,8 +12,7 @@ import functools
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -141,7 +140,7 @@ class Numbers:
         if self.drawn or kind in self._known:
             return call()
         _wait()  # what it draws before that is known must not reach a check that has seeded
-        before = _states()
+        before = (_here.room or _Room()).states
         try:
             result = call()
             self._known.add(kind)
@@ -149,9 +148,9 @@ class Numbers:
                 return result
             self.drawn = _draws(call)
             if self.drawn:
-                _take_over(before)
+                _take_over()
         except KeyboardInterrupt:  # what it drew is put back
-            _take_over(before)
+            _take_over()
             raise
         finally:
             _shared.release()
@@ -181,7 +180,7 @@ def seed_all(seed: int) -> None:
 
     From the first time in a quiet room on, the generators belong to it: other checks that draw wait for its end.
     """
-    _take_over(None)
+    _take_over()
     torch.default_generator.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)
@@ -198,15 +197,15 @@ def _put_back_own() -> None:
 GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
 
 
-@dataclass
 class _Room:
-    """A quiet room of one thread.
+    """A quiet room of one thread."""
 
-    Attributes:
-        states: of the shared generators, as they will be put back; None where they were not seeded.
-    """
+    put_back = False  # True where the shared generators were seeded, or may have moved
 
-    states: Sequence[Any] | None = None
+    @forks.cached
+    def states(self) -> tuple[Any, ...]:
+        """The states of the shared generators when they were first read here, which takes as long as a backward."""
+        return _states()
 
 
 class _Here(threading.local):
@@ -227,7 +226,7 @@ def _generators_put_back() -> Iterator[None]:
 
     def undo() -> None:
         _here.room = outer
-        if room.states is not None:
+        if room.put_back:
             cpu, cuda, python, numpy = room.states
             torch.default_generator.set_state(cpu)
             if cuda:
@@ -236,7 +235,7 @@ def _generators_put_back() -> Iterator[None]:
             if isinstance(numpy, tuple):  # NumPy takes its 624 numbers out of a list in a tenth of the time
                 numpy = (numpy[0], numpy[1].tolist(), *numpy[2:])
             np.random.set_state(numpy)
-            room.states = None
+            room.put_back = False
         while outer is None and _shared._is_owned():  # whatever asked for it, and whether or not that was interrupted
             _shared.release()
 
@@ -250,13 +249,12 @@ def _wait() -> None:
         pass
 
 
-def _take_over(states: Sequence[Any] | None) -> None:
-    """Let the room of this thread put the shared generators back: to these states, or to those of now."""
+def _take_over() -> None:
+    """Let the room of this thread put the shared generators back."""
     room = _here.room
-    if room is None or room.states is not None:
-        return
-    _wait()
-    room.states = _states() if states is None else states
+    if room is not None and not room.put_back:
+        _wait()
+        room.put_back = bool(room.states)
 
 
 @contextlib.contextmanager
@@ -301,8 +299,8 @@ def _states() -> tuple[Any, ...]:
 
 
 def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    torchs = [(first, *devices) for first, devices, *_ in (one, other)]
-    return len(torchs[0]) == len(torchs[1]) and all(map(torch.equal, *torchs)) and _unseen(one) == _unseen(other)
+    torchs = [[state.numpy().tobytes() for state in (first, *devices)] for first, devices, *_ in (one, other)]
+    return torchs[0] == torchs[1] and _unseen(one) == _unseen(other)
 
 
 def _unseen(states: tuple[Any, ...]) -> list[Any]:
