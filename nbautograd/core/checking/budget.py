@@ -166,7 +166,8 @@ class Clock:
         if not frames or (self.ended and frames[-1] is not self._frame):
             return  # ours, which asks by itself before the next call, or is on its way out
         frame = next(filter(self._is_method, frames), frames[-1])
-        self.place = InterruptedAt(self.users.get(frame.f_code) or _name(frame), frame.f_lineno)
+        name: str = frame.f_code.co_qualname.rpartition("<locals>.")[2]
+        self.place = InterruptedAt(self.users.get(frame.f_code) or name, frame.f_lineno)
         self._frame, self._sent_to, self.ended = frames[-1], thread, True
         _send(thread, OutOfBudgetError)
 
@@ -224,11 +225,6 @@ def _outermost(frame: FrameType) -> FrameType:
     while frame.f_back is not None:
         frame = frame.f_back
     return frame
-
-
-def _name(frame: FrameType) -> str:
-    name: str = frame.f_code.co_qualname
-    return name.rpartition("<locals>.")[2]
 
 
 def _send(thread: int, error: type[BaseException] | None) -> None:

@@ -166,7 +166,7 @@ def _along(
         for i, u in directions.items():
             given[i] = (inputs[i].detach() + h * u).requires_grad_()
         if lay is not None:
-            given = [_laid(item, lay) if k in problem.differentiable else item for k, item in enumerate(given)]
+            given = [*problem.changed_inputs(lay, inputs=given)]
         with torch.no_grad():
             return inner_product(problem.evaluate(tuple(given)), cotangents)
 
@@ -188,10 +188,6 @@ def _size(problem: Problem, inputs: Sequence[Any], cotangents: Sequence[Tensor |
     with torch.no_grad():
         outputs = problem.evaluate(tuple(copy(item) for item in inputs))
     return sum(float((y.abs() * v.abs()).sum()) for y, v in zip(outputs, cotangents, strict=True) if v is not None)
-
-
-def _laid(item: Tensor, lay: Callable[[Tensor], Tensor]) -> Tensor:
-    return lay(item.detach()).requires_grad_(item.requires_grad)
 
 
 DIRECTIONS = 4  # of each kind, each with a cotangent of its own

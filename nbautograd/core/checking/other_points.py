@@ -174,20 +174,16 @@ def resized(problem: Problem, group: tuple[Slot, ...], change: int, seed: int) -
     given: list[Any] = []
     for i, item in enumerate(problem.inputs):
         dims = [d for k, d in group if k == i]
-        if isinstance(item, Tensor):
-            given.append(_resized(item, dims, change, generator))
+        if isinstance(item, Tensor) and dims:
+            shape = [(n + change if change else 1) if d in dims else n for d, n in enumerate(item.shape)]
+            given.append(refilled(item, shape, generator))
+        elif isinstance(item, Tensor):
+            given.append(item.detach().clone().requires_grad_(item.requires_grad))
         elif dims and type(item) is int:
             given.append(item + change)
         else:
             given.append(type(item)(item[k % len(item)] for k in range(len(item) + change)) if dims else item)
     return tuple(given)
-
-
-def _resized(item: Tensor, dims: list[int], change: int, generator: torch.Generator) -> Tensor:
-    if not dims:
-        return item.detach().clone().requires_grad_(item.requires_grad)
-    shape = [(n + change if change else 1) if d in dims else n for d, n in enumerate(item.shape)]
-    return refilled(item, shape, generator)
 
 
 def refilled(item: Tensor, shape: Sequence[int], generator: torch.Generator) -> Tensor:

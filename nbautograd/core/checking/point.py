@@ -226,10 +226,6 @@ class Point:
         items = (*self.outputs, *self.outputs.inputs, *(t for _, t in tensors_on_ctx(self.problem, self.node)))
         return [(t, t._version) for t in items if isinstance(t, Tensor) and not t.is_inference()]
 
-    @property
-    def _forward(self) -> tuple[Any, ...] | None:
-        return self._base._forward_run
-
     @cached
     def _forward_run(self) -> tuple[Any, ...] | None:
         with users_errors():
@@ -247,7 +243,7 @@ class Point:
     @cached
     def right(self) -> Gradients | None:
         """The gradients by autograd of the forward; None where it cannot be run so. See ``trusts``."""
-        return self.gradients_of(self._forward)
+        return self.gradients_of(self._base._forward_run)
 
     def derivative(self, which: int) -> DirectionalDerivative | None:
         """Return the derivative in a direction of this point, in which all elements move; None where it is not clear.

@@ -345,7 +345,8 @@ class Problem:
     def _learn(self, tensors: tuple[Tensor, ...], given: tuple[Any, ...] | None) -> None:
         refuse_unreadable(enumerate(tensors), "output_")
         if given is not None:
-            changed = any(_changed(a, b) for a, b in zip(given, self.inputs, strict=True))
+            pairs = [(a, b) for a, b in zip(given, self.inputs, strict=True) if isinstance(a, Tensor)]
+            changed = any(unreadable_kind(b) is None and not agree_bitwise(a, b) for a, b in pairs)
             self.mutates_inputs = changed or self._through_clone
         if self.cls is None:
             found = functions_of(tensors)
@@ -430,12 +431,6 @@ def _handed_on(tensors: Sequence[Tensor], cls: type | None, given: Sequence[Any]
 
 def _cloned(item: Any) -> Any:
     return item.clone() if isinstance(item, Tensor) and item.requires_grad else item
-
-
-def _changed(now: Any, before: Any) -> bool:
-    if not isinstance(now, Tensor) or unreadable_kind(before) is not None:
-        return False
-    return not agree_bitwise(now, before)
 
 
 def _input_names(fn: Callable[..., Any], source: FunctionSource | None, count: int) -> tuple[str, ...]:

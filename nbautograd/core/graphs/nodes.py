@@ -48,7 +48,6 @@ class Describer:
         self._saved_of_ops = saved_of_ops
         self._memory = SavedMemory(names.label)
         self._slots: dict[Any, Slot] = {}
-        self._dtypes: dict[Any, str] = {}
 
     def describe(self, i: int, node: Any, known: NodeFacts) -> Node:
         """Describe one node."""
@@ -72,15 +71,9 @@ class Describer:
         slot = self._slots.get(raw)
         if slot is None:
             shape, dtype, device = raw
-            slot = Slot(shape, None if dtype is None else self._dtype(dtype), "" if device is None else str(device))
-            self._slots[raw] = slot
+            text = None if dtype is None else str(dtype).removeprefix("torch.")
+            slot = self._slots[raw] = Slot(shape, text, "" if device is None else str(device))
         return slot
-
-    def _dtype(self, dtype: torch.dtype) -> str:
-        text = self._dtypes.get(dtype)
-        if text is None:
-            text = self._dtypes[dtype] = str(dtype).removeprefix("torch.")
-        return text
 
     def _leaf(self, i: int, known: NodeFacts, slots: tuple[Slot, ...]) -> Node:
         tensor = known.leaf

@@ -161,12 +161,8 @@ class BlockEnd:
         if manager is None:
             return self.leave
         held = functools.partial(self.leave, manager)
-        manager.block = weakref.ref(held, _block_is_over)
+        manager.block = weakref.ref(held, lambda _: _hook.end_those_over())
         return held
-
-
-def _block_is_over(_: Any) -> None:
-    _hook.end_those_over()
 
 
 class FunctionWatch:
@@ -258,7 +254,8 @@ class FunctionWatch:
             given = (*args, *keywords.values())
             if required is None or len(required) != len(given):
                 required = tuple([_requires_grad(x) for x in given])
-            if not grad or not (any(required) or any(_inner_requires_grad(x) for x in given)):
+            inner = (one for x in given if isinstance(x, (tuple, list)) for one in x)
+            if not grad or not (any(required) or any(map(_requires_grad, inner))):
                 found.without_gradient += 1
                 return
             found.calls += 1
@@ -346,10 +343,6 @@ def _kind(item: Any, required: bool, depth: int = 0) -> Any:
 
 def _requires_grad(item: Any) -> bool:
     return isinstance(item, Tensor) and REQUIRES_GRAD_OF(item)
-
-
-def _inner_requires_grad(item: Any) -> bool:
-    return isinstance(item, (tuple, list)) and any(_requires_grad(one) for one in item)
 
 
 def _extent(items: Sequence[Any]) -> tuple[int, int, int]:

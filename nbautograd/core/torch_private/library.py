@@ -98,10 +98,6 @@ def _raw(info: Any, name: str) -> Any:
     return getattr(info, "__dict__", {}).get(name)
 
 
-def _takes_lists(op: Any) -> bool:
-    return any("Tensor" in str(a.type) and "List" in str(a.type) for a in (*op._schema.arguments, *op._schema.returns))
-
-
 def as_function(fn: Any) -> Any:
     """Return a Function of the user's own methods for an operation made by ``torch.library.custom_op``.
 
@@ -117,7 +113,9 @@ def described(fn: Any) -> Operation | None:
     definition: Any = None if isinstance(fn, type) else definition_of(fn)
     if _raw(definition, "_backward_fn") is None:
         return None
-    return _described(definition._opoverload, definition, _takes_lists(definition._opoverload))
+    op = definition._opoverload
+    types = [str(one.type) for one in (*op._schema.arguments, *op._schema.returns)]
+    return _described(op, definition, any("Tensor" in text and "List" in text for text in types))
 
 
 def definition_of(fn: Any) -> Any:

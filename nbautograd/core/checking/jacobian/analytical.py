@@ -64,7 +64,7 @@ class Rows:
         except Exception as error:
             self.error = None if is_ours(error) else error
             raise
-        return [_array(g, leaf) for g, leaf in zip(vjps, self.leaves, strict=True)]
+        return [np.zeros(real_shape(x)) if g is None else to_array(g) for g, x in zip(vjps, self.leaves, strict=True)]
 
     def many(self, cotangents: Array) -> list[Array]:
         """Return the vjps of all leaves, each shaped (number of cotangents, *real_shape)."""
@@ -135,7 +135,3 @@ def _same_output(own: Any, applied: Tensor) -> bool:
     if not isinstance(own, Tensor) or real_shape(own) != real_shape(applied):
         return False
     return agree_within_rounding(as_array(to_real(applied)), as_array(to_real(own)), SAME_VALUES, floor=0.0)
-
-
-def _array(gradient: Tensor | None, leaf: Tensor) -> Array:
-    return np.zeros(real_shape(leaf)) if gradient is None else to_array(gradient)
