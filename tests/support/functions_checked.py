@@ -86,9 +86,6 @@ TwoOutputs = Fn.of("TwoOutputs",
     "save(indices); ctx.scale = scale; return indices, values",
     "_, grad: (indices,) = saved; gradient = torch.zeros_like(grad).scatter_(0, indices, grad); "
     "return gradient * ctx.scale, None, None")  # fmt: skip
-# Divided by how many elements there are, not by how many the mask lets through.
-MaskedMeanWrong = Fn.of("MaskedMeanWrong", "x, mask: save(mask); return (x * mask).sum() / mask.sum()",
-    "g: (mask,) = saved; return g * mask / mask.numel(), None")  # fmt: skip
 # Its scores get the mean of dp in place of its sum weighted with p.
 AttentionWrong = Fn.of("AttentionWrong", "q, k, v: p = (q @ k.T).softmax(-1); save(q, k, v, p); return p @ v",
     "g: q, k, v, p = saved; dv = p.T @ g; dp = g @ v.T; ds = p * (dp - dp.mean(-1, keepdim=True)); "

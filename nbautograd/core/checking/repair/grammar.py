@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-
 from nbautograd.core import user_source
-from nbautograd.core.checking.repair.kinds import KINDS, Context, Facts, Kind, kind, size_of
+from nbautograd.core.checking.repair.kinds import KINDS, Context, Facts, Kind, kind
 from nbautograd.core.checking.repair.script import (
     AXES,
     COUNTERPARTS,
@@ -103,7 +101,6 @@ FIELDS: Mapping[str, Fill] = {
     "ratio": lambda c, node: c.hints.ratios,
     "lost": lambda c, node: c.hints.lost,
     "number": lambda c, node: map(repr, c.hints.constants),
-    "shift": lambda c, node: (str(-n) for n in c.hints.constants if isinstance(n, int) and abs(n) < 100),
     "name": lambda c, node: c.names,
     "operand": lambda c, node: c.operands(node),
     "own": lambda c, node: [n for n in c.operands(node) if n.startswith("ctx.")],  # rather than the number written out
@@ -111,11 +108,9 @@ FIELDS: Mapping[str, Fill] = {
     "tensor": lambda c, node: c.tensors,
     "first": lambda c, node: [c.tight(node.left)] if isinstance(node, ast.BinOp) else (),
     "second": lambda c, node: [c.tight(node.right)] if isinstance(node, ast.BinOp) else (),
-    "summand": lambda c, node: c.summands(node),
     "on_ctx": lambda c, node: c.numbers_on_ctx,
     "dim": lambda c, node: [k for k in ("0", "1", "-1") if int(k) < max(1, c.dim(node))],
     "longer": lambda c, node: (c.last(c.source(node)),),  # with one dimension more
-    "sign": lambda c, node: "+-",
 }
 
 
@@ -148,7 +143,6 @@ def _is(node: ast.expr, *operations: type[ast.operator]) -> bool:
 # kind, place, what it is for, and each text with what it costs
 TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("negate", "value", _any, {"-{tight}": 0.9}),
-    ("name added", "value", _any, {"{whole} {sign} {summand}": 1.8}),
     ("number", "value", _any, {"{left} {ratio}": 1.5, "{left} * 2": 2.0, "{left} / 2": 2.0}),
     ("term through a mean or a sum", "value", _any,
      {"{whole} - {tight}.mean({lost}, keepdim=True)": 0.98, "{whole} - {tight}.sum({lost}, keepdim=True)": 1.9,
@@ -157,12 +151,8 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("factor that is a name", "value", _any,
      {"{left} * {own}": 1.6, "{left} / {own}": 1.65, "{left} * {strange}": 2.1, "{left} / {strange}": 2.2,
       "{left} / {tensor}.unsqueeze(-1)": 2.8, "{left} * {tensor}.unsqueeze(-1)": 2.8}),
-    ("term that is a name", "value", _any, {"{whole} + {grad} * {operand}": 2.3}),
     ("dimension added to a name", "part", lambda c, node: isinstance(node, ast.Name) and node.id in c.tensors,
      {"{longer}": 1.3}),
-    ("size less one", "part",
-     lambda c, node: size_of(node) is not None or (isinstance(node, ast.Name) and node.id in c.facts.sizes),
-     {"({whole} - 1)": 1.1}),
     ("factor left out", "part", lambda c, node: _is(node, ast.Mult, ast.Div, ast.MatMult),
      {"{first}": 1.2, "{second}": 1.5}),
     ("operand left out", "part",
@@ -178,9 +168,6 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
      {"{tight}.flip({dim})": 2.0, "{tight}.flip({dim}).cumsum({dim}).flip({dim})": 2.45}),
     ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node),
      {"({left} * {number})": 2.9, "({left} * {on_ctx})": 2.6}),
-    ("summed", "part", _tensor(0),
-     {"{tight}.sum({dim})": 2.0, "{tight}.sum({dim}, keepdim=True)": 2.5, "{tight}.sum()": 2.1}),
-    ("rolled back", "part", _tensor(1), {"{tight}.roll({shift})": 2.4}),
 )  # fmt: skip
 
 
@@ -211,22 +198,6 @@ def _diagnosed_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         if scaled and c.source(root.right).strip("()") == factor.strip("()"):  # type: ignore[attr-defined]
             yield Edit(root, c.source(root.left), 0.4)  # type: ignore[attr-defined]
         yield from (Edit(root, f"{c.product(root)} {sign} {factor}", 1.4) for sign in "*/")
-
-
-@kind("factor of a summand", "part")
-def _summand_factor(c: Context, node: ast.expr) -> Iterator[Edit]:
-    if not (isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))):
-        return
-    for summand in (node.left, node.right):
-        if isinstance(summand, ast.BinOp) and isinstance(summand.op, (ast.Add, ast.Sub)):
-            continue
-        yield from (
-            Edit(summand, f"{c.product(summand)} * {n}", 1.75) for n in c.operands(summand) if n != c.source(summand)
-        )
-        yield from (Edit(summand, f"{c.product(summand)} * {left}", 1.9) for left in _complements(c, summand))
-        yield from (Edit(summand, f"{number} * {c.product(summand)}", 1.6) for number in ("0.5", "2", "3"))
-        if isinstance(summand, ast.Name):
-            yield Edit(summand, "1", 1.3)
 
 
 def _complements(c: Context, node: ast.expr) -> list[str]:
@@ -317,26 +288,6 @@ def _name_for_expression(c: Context, node: ast.expr) -> Iterator[Edit]:
         if size and name in c.unused and (other is None or other != KnownValue()):
             forms = range(1 + len(other.shape) if other is not None and other.shape else 0)
             yield from (Edit(node, form, 1.7) for form in (name, *(f"{name}.unsqueeze({k})" for k in forms)))
-
-
-@kind("number added", "part")
-def _number_added(c: Context, node: ast.expr) -> Iterator[Edit]:
-    call = _Method.of(c, node)
-    part = call.on if call.name in FUNCTIONS else node
-    for name in c.numbers_on_ctx if part is not node or isinstance(node, ast.Name) else ():
-        yield Edit(part, f"({c.source(part)} + {name})", 1.9)
-        yield Edit(part, f"({c.source(part)} - {name})", 1.95)
-
-
-@kind("count of a mask", "part")
-def _mask_count(c: Context, node: ast.expr) -> Iterator[Edit]:
-    sized = size_of(node)
-    if sized is None:
-        return
-    along = "" if sized[1] is None else f"{c.source(sized[1])}, keepdim=True"
-    masks = [n for n, value in c.names.items() if value is not None and value.dtype is torch.bool]
-    for mask in dict.fromkeys((c.tight(sized[0]), *masks)):
-        yield Edit(node, f"{mask}.sum({along})", 0.4 if not along else 1.15)
 
 
 @kind("other operation", "part")
@@ -499,19 +450,6 @@ def _index(c: Context, node: ast.expr) -> Iterator[Edit]:
             turned = [ENDS[c.source(i)] if i is item else c.source(i) for i in items]
             yield Edit(node, f"{owner}[{', '.join(turned)}]", 1.2)
     yield Edit(node, owner, 1.6)
-
-
-@kind("items exchanged", "part")
-def _items_exchanged(c: Context, node: ast.expr) -> Iterator[Edit]:
-    listed = isinstance(node, (ast.List, ast.Tuple))
-    items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else node.args if isinstance(node, ast.Call) else []
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        items = [node.left, node.right]
-    if len(items) > (4 if listed else 6) or any(isinstance(item, ast.Starred) for item in items):
-        return
-    for one, other in itertools.combinations(items, 2):
-        if ast.dump(one) != ast.dump(other):
-            yield Edit(one, c.source(other), 1.1 if listed else 1.4, ((other, c.source(one)),))
 
 
 @kind("transpose", "part")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,8 +12,6 @@ import torch
 from nbautograd.core.checking.repair.script import Edit, Hints, Script, product, tight
 from nbautograd.core.checking.repair.values import KnownValue, broadcast
 from nbautograd.core.forks import cached
-
-SIZED = re.compile(r"\.shape\b|\.numel\(|\.size\(|\blen\(")  # in the text of what has to do with sizes
 
 
 class Facts:
@@ -51,33 +48,6 @@ class Facts:
         calls = (n for n in self.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
         handed = (a for call in calls for a in call.args if isinstance(a, ast.Attribute))
         return frozenset(id(inner) for side in (*compared, *handed) for inner in ast.walk(side))
-
-    @cached
-    def sizes(self) -> frozenset[str]:
-        """The names that a size is assigned to."""
-        found = set[str]()
-        for node in self.nodes:
-            if isinstance(node, ast.Assign) and re.search(SIZED, ast.unparse(node.value)):
-                names = [n for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
-                simple = isinstance(node.value, (ast.Attribute, ast.Subscript, ast.Call, ast.Tuple))
-                found |= {n.id for n in names} if simple or _product_of_sizes(node.value) else set()
-        return frozenset(found)
-
-
-def size_of(node: ast.expr) -> tuple[ast.expr, ast.expr | None] | None:
-    """Return what a size is of, and along which dimension; None where an expression is no size."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size"):
-        return node.func.value, node.args[0] if node.args else None
-    shape = node.value if isinstance(node, ast.Subscript) else None
-    if isinstance(shape, ast.Attribute) and shape.attr == "shape":
-        return shape.value, node.slice  # type: ignore[attr-defined]
-    return None
-
-
-def _product_of_sizes(node: ast.expr) -> bool:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return _product_of_sizes(node.left) and _product_of_sizes(node.right)
-    return size_of(node) is not None
 
 
 @dataclass(frozen=True)
@@ -119,21 +89,6 @@ class Context:
         """Return names of what an elementwise operation may take together with an expression."""
         value = self.of.get(id(node))
         return [name for name, other in self.names.items() if broadcast(value, other)]
-
-    def summands(self, node: ast.expr) -> list[str]:
-        """Return names of what may be added to an expression without making it larger, in the dimensions it takes."""
-        value, found = self.of.get(id(node)), list[str]()
-        for name in self.tensors:
-            other = self.names[name]
-            sizes = [None if v is None else v.shape for v in (value, other)]
-            if sizes[0] is None or sizes[1] is None:
-                found += [name, self.last(name)] if value is None or value.shape is not None else []
-                continue
-            if broadcast(value, other) and len(sizes[1]) <= len(sizes[0]):
-                found.append(name)
-            if sizes[1] and sizes[1] == sizes[0][:-1]:
-                found.append(self.last(name))
-        return found
 
     def alike(self, one: str, other: str) -> bool:
         """Return True for two names of the same shape and dtype, or of two numbers."""
@@ -197,16 +152,14 @@ _OF: dict[tuple[str, str], tuple[str, ...]] = {
     ("transposed_grad", "mended_transpose"): ("transpose",),
     ("missing_conj", "mended"): ("conjugate",),
     ("swapped_inputs", "mended_exchanged"): ("gradients exchanged",),
-    ("constant_factor", "mended"): ("constant", "number", "size less one"),
+    ("constant_factor", "mended"): ("constant", "number"),
     ("missing_factor", "mended"): (
         "factor of the diagnosis", "factor that is a name", "factor inside", "factor that is a function of a name",
-        "factor of a summand", "times grad_output", "count of a mask", "factor left out",
+        "times grad_output", "factor left out",
     ),
-    ("missing_coupling", "mended_term"): (
-        "name added", "term that is a name", "term through a mean or a sum", "centred",
-    ),
-    ("wrong_reduction_dim", "mended_reduction"): ("sum for mean", "summed", "dimension", "dimension everywhere"),
-    ("permuted_entries", "mended_order"): ("index", "reversed", "items exchanged"),
+    ("missing_coupling", "mended_term"): ("term through a mean or a sum", "centred"),
+    ("wrong_reduction_dim", "mended_reduction"): ("sum for mean", "dimension", "dimension everywhere"),
+    ("permuted_entries", "mended_order"): ("index", "reversed"),
     ("conditional", "mended_mask"): ("comparison", "not taken off"),
     ("missing_entries", "mended_sum"): ("add instead of assigning",),
 }  # fmt: skip
