@@ -163,7 +163,6 @@ def spectrum() -> Tensor:
 
 APPROXIMATE = {
     "fixed point 1e-6": (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1e-6)),
-    "fixed point 1e-7": (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1e-7)),
     "fixed point 1e-8": (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1e-8)),
     "Sinkhorn 1e-6": (Sinkhorn, lambda: (cost(), 1e-6)),
     "power iteration 1e-6": (PowerIteration, lambda: (spectrum(), 1e-6)),
@@ -173,11 +172,10 @@ APPROXIMATE = {
 }
 
 
-@pytest.mark.parametrize("hints", ["fix", "none"])
 @pytest.mark.parametrize("name", APPROXIMATE)
-def test_what_is_as_exact_as_its_solver_is_right_to_that(name: str, hints: str) -> None:
+def test_what_is_as_exact_as_its_solver_is_right_to_that(name: str) -> None:
     fn, inputs = APPROXIMATE[name]
-    report = nbautograd.gradcheck(fn, inputs(), order=1, hints=hints)
+    report = nbautograd.gradcheck(fn, inputs(), order=1)
     assert report.verdict == "right"
     off = max(block.deviation for block in report.blocks.values())
     assert 1e-9 < off < 1e-5
@@ -216,13 +214,12 @@ def near_zero():
     [
         (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "cannot tell"),
         (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-3), "cannot tell"),
-        (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-4), "cannot tell"),
         (LooseBackward, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-3), "cannot tell"),
         (PowerIteration, lambda: (spectrum(), 1e-4), "cannot tell"),
         (Sinkhorn, lambda: (cost(), 1e-4), "cannot tell"),
-        (LooseBackwardOff, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-3), "wrong"),
+        (LooseBackwardOff, lambda: (draw(2, 3), draw(3, 3, seed=1, scale=0.35), 1e-3), "wrong"),
         (PowerIterationOff, lambda: (spectrum(), 1e-4), "wrong"),
-        (FixedPointOff, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "wrong"),
+        (FixedPointOff, lambda: (draw(2, 3), draw(3, 3, seed=1, scale=0.35), 1e-6), "wrong"),
         (SinkhornOff, lambda: (cost(), 1e-6), "wrong"),
         (SinkhornFarOff, lambda: (cost(), 1e-4), "wrong"),
         (Branching, near_zero, "wrong"),

@@ -10,7 +10,7 @@ from nbautograd import compare
 from nbautograd.inspection.comparison import Comparison
 
 HALVES = (torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.nightly))
-DAILY = ("rms_norm", "softmax", "rope")  # the others take two thirds of the time of all twins
+DAILY = ("rms_norm", "softmax")  # the others take two thirds of the time of all twins
 CAUSES = [
     ("factor", "compare_factor", "factor", pytest.approx(0.98, abs=1e-3)),
 ]

@@ -134,8 +134,11 @@ def test_torchs_attention_is_right(causal: bool, dtype: torch.dtype, kind: str, 
     assert nothing_beyond(report)
 
 
-@pytest.mark.parametrize("kind", ["float32", "steps"])
-@pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
+# each dtype once; the eager one rounds inside in one of two ways
+NORMED = [(torch.bfloat16, "steps"), (torch.float16, "float32"), (torch.float32, "float32")]
+
+
+@pytest.mark.parametrize(("dtype", "kind"), NORMED, ids=str)
 @pytest.mark.parametrize("name", ["rms_norm", "residual_norm"])
 def test_a_norm_of_few_columns_is_not_accused(name: str, dtype: torch.dtype, kind: str) -> None:
     kernel = of_name(name)
@@ -168,8 +171,7 @@ def kept_norm(fault: float) -> Any:
 
 
 @pytest.mark.parametrize("fault", [1.0, 0.0])
-@pytest.mark.parametrize("kind", ["float32", "steps"])
-@pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
+@pytest.mark.parametrize(("dtype", "kind"), NORMED, ids=str)
 def test_terms_that_cancel_in_a_norm_of_two_columns_leave_their_rounding(
     dtype: torch.dtype, kind: str, fault: float
 ) -> None:
