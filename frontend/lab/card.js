@@ -30,14 +30,18 @@ export function comingLines({ after, lit }) {
 /**
  * @param {Placed} placed
  * @param {(run: boolean) => string} apply returns why not, or nothing
+ * @param {boolean} atCaret where the key applies it too
  */
-export function cardOf({ found, line }, apply) {
+export function cardOf({ found, line }, apply, atCaret) {
   const { mark, language, from } = found,
     say = words(language),
     change = mark.change;
   const said = el("p", { class: "nbag-said", role: "status" });
   /** @param {boolean} run */
   const act = (run) => () => void (said.textContent = apply(run));
+  const plain = button(say("apply"), act(false), "nbag-button");
+  // the card lies over the ghost line, which shows the key else
+  if (atCaret) plain.append(el("kbd", { class: "nbag-key", "aria-hidden": "true" }, "Tab"));
   if (change && !from.trusted) said.textContent = say("refused_untrusted");
   return el(
     "section",
@@ -61,7 +65,7 @@ export function cardOf({ found, line }, apply) {
         "div",
         "nbag-buttons",
         button(say("apply_and_run"), act(true), "nbag-button nbag-first"),
-        button(say("apply"), act(false), "nbag-button"),
+        plain,
       ),
     said,
   );

@@ -137,11 +137,11 @@ export function editorMarks({ view: V, state: S }, apply) {
   const tooltip = (placed, pos) => ({
     pos,
     above: false, // the lines above say what the marked one is made of; the change stands in the card
-    create: () => ({
+    create: (/** @type {EditorView} */ view) => ({
       dom: el(
         "div",
         null,
-        cardOf(placed, (run) => apply(placed, run)),
+        cardOf(placed, (run) => apply(placed, run), markAtCaret(view, field) === placed),
       ),
     }),
   });
