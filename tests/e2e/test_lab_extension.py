@@ -260,7 +260,9 @@ def test_keys_alone_in_notebook_7(page, notebook7):
     run_all(page)
     expect(ghost(page, 2)).to_be_visible(timeout=60_000)
     page.keyboard.press("F8")
-    expect(page.locator(".nbag-card .nbag-key")).to_be_visible()  # the card lies over the ghost line, which shows it too
+    expect(
+        page.locator(".nbag-card .nbag-key")
+    ).to_be_visible()  # the card lies over the ghost line, which shows it too
     page.keyboard.press("Tab")
     expect(line(page, 2, MENDED)).to_be_visible()
     page.keyboard.press("Shift+Enter")

@@ -16,7 +16,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.kernel.golden import Draw, Pair, in_float64, like, run
 from nbautograd.core.kernel.trial import JUDGED_TOGETHER, Region, Track, Trial
-from nbautograd.core.kernel.yardstick import NOISE, Deviation, blocks, rms
+from nbautograd.core.kernel.yardstick import NOISE, Deviation, rms
 from nbautograd.core.torch_private.precision import InFloat64
 
 DRAWS = 3  # of grad_outputs for each case: what cancels in one shows in another
@@ -224,40 +224,15 @@ def _significant(deviation: Deviation) -> bool:
 
 
 def candidate_regions(track: Track) -> list[Region]:
-    """Return the slices of a quantity that may hold all of its error: of wrong entries, and of a systematic part."""
-    name = f"grad {track.quantity.name}" if track.quantity.kind == "gradient" else track.quantity.name
-    masks = []
+    """Return the slice that may hold all of a quantity's error, by the entries that are wrong, if they make up one."""
     wrong = track.deviation.wrong
-    if wrong is not None and bool(wrong.any()):
-        masks.append(_filled(wrong))
-    run = _run_alone(track)
-    if run is not None:
-        axis, start, stop = run
-        marked = np.zeros(track.shape, dtype=bool)
-        marked[_index(axis, slice(start, stop), marked.ndim)] = True
-        masks.append(marked)
+    if wrong is None or not bool(wrong.any()):
+        return []
+    name = f"grad {track.quantity.name}" if track.quantity.kind == "gradient" else track.quantity.name
+    mask = _filled(wrong)
     # what more than half is wrong of has an exception where it is right, and no place of its own
-    named = ((slice_of(name, mask), mask) for mask in masks if 2 * mask.sum() <= mask.size)
-    return [Region(where, torch.from_numpy(mask)) for where, mask in named if where]
-
-
-def _run_alone(track: Track) -> tuple[int, int, int] | None:
-    """Return the dimension, start and stop of the run that holds all of a systematic error; None where none does."""
-    if track.entries < JUDGED_TOGETHER:  # its draws are the first dimension
-        return None
-    runs = [e for e in track.exceeded().values() if e.system.level == "blocks" and e.system.draws]
-    for excess in sorted(runs, key=lambda excess: -excess.ratio):
-        direction, (axis,) = excess.system.direction, excess.system.group_dims
-        start, stop = blocks(track.shape[axis])[excess.group]
-        if direction not in ("golden", "ones") or stop - start == track.shape[axis]:
-            continue
-        sums, whole = (
-            track.deviation.total[family].of((direction,)) for family in (((axis,), "blocks"), ((), "whole"))
-        )
-        elsewhere = float(whole.error[0, 0] - sums.error[0, excess.group])
-        if abs(elsewhere) <= float(whole.bound):
-            return axis, start, stop
-    return None
+    where = slice_of(name, mask) if 2 * mask.sum() <= mask.size else ""
+    return [Region(where, torch.from_numpy(mask))] if where else []
 
 
 def _filled(mask: Tensor) -> Any:

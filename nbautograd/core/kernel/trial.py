@@ -154,7 +154,7 @@ class Track:
     @property
     def whole(self) -> Sums | None:
         """The sums over all entries and draws, those along the golden values first."""
-        return self.deviation.total.get(((), "whole"))
+        return self.deviation.total.get("whole")
 
     @property
     def bias(self) -> float:

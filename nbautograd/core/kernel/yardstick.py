@@ -1,14 +1,14 @@
-"""Errors beside what rounding explains: of single entries, of groups and of all, by chance or with one sign.
+"""Errors beside what rounding explains: of single entries, of lines and of all, by chance or with one sign.
 
-An error e of a quantity with golden values y is looked at through sums <e, v> over groups of entries, for directions v
-that an error in a formula would have: the golden values (a factor), ones (an offset), tensors of the same shape (a lost
-term). A sum is significant when it exceeds
+An error e of a quantity with golden values y is looked at through sums <e, v> over lines of the last dimension and over
+all entries, for directions v that an error in a formula would have: the golden values (a factor), ones (an offset),
+tensors of the same shape (a lost term). A sum is significant when it exceeds
 
     floor + z * spread,
 
 where the spread is that of the same sum over correct implementations (the yardstick and the samples of random rounding,
-shrunk towards that of the neighbouring groups: Smyth, G. K. (2004), moderated t-statistics, Statistical Applications in
-Genetics and Molecular Biology 3(1)), z grows with the number of groups as the largest of so many normal numbers does,
+shrunk towards that of the other lines: Smyth, G. K. (2004), moderated t-statistics, Statistical Applications in
+Genetics and Molecular Biology 3(1)), z grows with the number of lines as the largest of so many normal numbers does,
 and the floor is what a few roundings with one sign leave, such as those of a constant that a kernel holds in low
 precision. Summed over several draws the spread shrinks beside a factor of 0.99, although each entry is within rounding.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -48,26 +48,23 @@ UNKNOWN = 0.1
 SPREADS, PRIOR = 5.0, 4.0
 
 MEDIAN_ENTRIES = 2048  # entries by whose median the noise of a Function is estimated
-TOGETHER = 2**16  # entries up to which several tensors are summed up in one go: calls of torch cost more than they
 
-Family = tuple[tuple[int, ...], str]  # of groups: the dimensions by whose index they differ, and the level
+Level = Literal["entries", "noise", "lines", "whole"]
 
 
 @dataclass(frozen=True)
 class System:
-    """A family of groups of entries, and the direction in which their error is summed up.
+    """What errors are summed up over, and the direction in which they are.
 
     Attributes:
         direction: ``"golden"``, ``"ones"``, or the name of a tensor.
-        group_dims: dimensions by whose index the groups are distinguished; those left out are summed over.
-        level: ``"entries"``, ``"noise"`` (the size of all entries' errors), ``"lines"`` or ``"blocks"`` (runs along
-            one dimension), ``"whole"`` or ``"energy"`` (the size of all lines' sums).
+        level: ``"entries"``, ``"noise"`` (the size of all entries' errors), ``"lines"`` of the last dimension, or
+            ``"whole"``.
         draws: True where the sums of all draws are added up.
     """
 
     direction: str
-    group_dims: tuple[int, ...]
-    level: str
+    level: Level
     draws: bool = False
 
 
@@ -77,18 +74,16 @@ class Excess:
 
     Attributes:
         system: where it was seen.
-        ratio: of the error to what it may be; significant from 1 on.
-        group: which group is worst.
+        ratio: of the largest to what it may be; significant from 1 on.
     """
 
     system: System
     ratio: float
-    group: int
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over the groups of one family, by direction, golden values first.
+    """Sums over lines or over all entries, by direction, golden values first.
 
     Attributes:
         directions: their names.
@@ -145,19 +140,11 @@ class Sums:
         times = [n * spreads(groups, known) for n, known in zip(self.noisier, self.known, strict=True)]
         return torch.addcmul(self.sums[3], self.variance.sqrt(), self.sums.new_tensor(times)[:, None])
 
-    def excesses(self, family: Family, draws: bool = False) -> Iterator[Excess]:
-        """Yield the worst group along each direction."""
-        most, group = _quotient(self.error.abs(), self.bound).max(1)
-        for direction, ratio, k in zip(self.directions, most.tolist(), group.tolist(), strict=True):
-            yield Excess(System(direction, *family, draws), ratio, k)
-
-    def energies(self, family: Family, tiny: float) -> Iterator[Excess]:
-        """Yield the size of all groups' sums of each direction but golden values."""
-        squares = torch.stack((self.error.square(), self.variance, self.sums[3].square()))
-        sizes = _quotient(squares, self.norm).mean(2).sqrt()[:, 1:].tolist()
-        for direction, got, correct, floor in zip(self.directions[1:], *sizes, strict=True):
-            bound = NOISE * correct * (1 + 3 / math.sqrt(self.error.shape[1])) + floor + tiny
-            yield Excess(System(direction, family[0], "energy"), got / bound if bound else 0.0, 0)
+    def excesses(self, level: Level, draws: bool = False) -> Iterator[Excess]:
+        """Yield the worst sum along each direction."""
+        most = _quotient(self.error.abs(), self.bound).amax(1).tolist()
+        for direction, ratio in zip(self.directions, most, strict=True):
+            yield Excess(System(direction, level, draws), ratio)
 
 
 def spreads(groups: int, known: int) -> float:
@@ -208,7 +195,7 @@ class Yardstick:
         most = OVERALL if math.isinf(terms) else 1.0
         self.level = max(OVERALL * self.noise, *(most * rms(sample) for sample in self.correct[1:]), 0.0)
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
-        self._known: dict[Family, Tensor] = {}
+        self._known: dict[Level, Tensor] = {}
         self._entries: tuple[Tensor, Tensor, float] | None = None
         self._some: tuple[Tensor, float, Tensor, Tensor] | None = None
 
@@ -263,55 +250,36 @@ class Yardstick:
             self._some = spread, middle, along, along.square().sum(1, keepdim=True)
         return self._some
 
-    def sums(self, error: Tensor, noisier: Sequence[float] | None = None) -> dict[Family, Sums]:
-        """Return the sums of an error over all groups."""
+    def sums(self, error: Tensor, noisier: Sequence[float] | None = None) -> dict[Level, Sums]:
+        """Return the sums of an error over lines, where there are several, and over all entries."""
         noisier = self.noisier(error)[1:] if noisier is None else noisier
-        tables = self._tables(error.reshape(self.golden.shape))
+        error = error.reshape(self.golden.shape)
         names, known = tuple(self.directions), (self.known,) * len(self.directions)
+        lines = torch.stack([self._along(v, error) for v in self.directions.values()])
+        tables: dict[Level, Tensor] = {"whole": lines.sum(-1, keepdim=True)}
+        if lines.shape[-1] > 1:
+            tables["lines"] = lines
         if not self._known:
-            self._known = {family: self._measured(t[:, 1:-3], t[:, -3:], family[1]) for family, t in tables.items()}
-        found = {}
-        for family, table in tables.items():
-            sums = torch.cat((table[None, :, 0], self._known[family]))
-            found[family] = Sums(names, sums, known, tuple(noisier))
-        return found
+            self._known = {level: self._measured(t[:, 1:-3], t[:, -3:], level) for level, t in tables.items()}
+        return {
+            level: Sums(names, torch.cat((table[None, :, 0], self._known[level])), known, tuple(noisier))
+            for level, table in tables.items()
+        }
 
-    def _tables(self, error: Tensor) -> dict[Family, Tensor]:
-        """Return sums by family: of each direction a row of the error; the first time also of what it is measured by.
+    def _along(self, v: Tensor | None, error: Tensor) -> Tensor:
+        """Return sums over lines: of the error along a direction; the first time also of what it is measured by.
 
         These are correct errors, golden values, the direction itself and squares of correct errors along it.
         """
-        shape = tuple(error.shape)
-        terms = [error] if self._known else [error, *self.correct, self.golden, None, self.squares]
-        step = max(1, min(len(terms), TOGETHER // error.numel()))
-        steps = _reductions(shape)
-        tables = {one.family: error.new_empty(len(self.directions), len(terms), one.size) for one in steps}
-        scratch = error.new_empty(step, *shape)  # memory that is new each time takes longer to get than to fill
-        for k, v in enumerate(self.directions.values()):
-            for row in range(0, len(terms), step):
-                found = {tuple(range(len(shape))): self._along(v, terms[row : row + step], scratch)}
-                for one in steps:
-                    have = found[one.source]
-                    found[one.family[0]] = sums = have.sum(one.dims) if one.dims else have
-                    tables[one.family][k, row : row + len(sums), : one.groups] = sums.reshape(len(sums), -1)
-        for one in steps:
-            if one.size > one.groups:
-                _add_runs(tables[one.family], one.groups)
-        return tables
+        rows = [error]
+        if not self._known:
+            ones = self.golden.new_ones(()).expand_as(self.golden)
+            rows += [*self.correct, self.golden]
+            rows += [ones, self.squares] if v is None else [v, self.squares * v]
+        sums = [row.sum(-1) if v is None else torch.linalg.vecdot(row, v) for row in rows]
+        return torch.stack(sums).reshape(len(rows), -1)
 
-    def _along(self, v: Tensor | None, terms: Sequence[Tensor | None], scratch: Tensor) -> Tensor:
-        if v is None and len(terms) == 1 and terms[0] is not None:
-            return terms[0][None]
-        for out, t in zip(scratch, terms, strict=False):
-            if v is None:
-                out.fill_(1.0) if t is None else out.copy_(t)
-            else:
-                torch.mul(v if t is None else t, v, out=out)
-                if t is self.squares:
-                    out.mul_(v)
-        return scratch[: len(terms)]
-
-    def _measured(self, correct: Tensor, others: Tensor, level: str) -> Tensor:
+    def _measured(self, correct: Tensor, others: Tensor, level: Level) -> Tensor:
         golden, norm, apart = others.unbind(1)
         squares, count = correct.square().mean(1), correct.shape[1]
         pooled = _quotient(squares, norm).mean(1, keepdim=True).mul_(PRIOR / (count + PRIOR))
@@ -347,7 +315,7 @@ class Deviation:
 
     excesses: dict[System, Excess] = field(default_factory=dict)
     wrong: Tensor | None = None
-    total: dict[Family, Sums] = field(default_factory=dict)
+    total: dict[Level, Sums] = field(default_factory=dict)
     squares: float = 0.0
     correct: float = 0.0
     entries: int = 0
@@ -363,7 +331,7 @@ class Deviation:
         sums = yardstick.sums(error, noisier[1:])
         ratio, size = error.abs().div_(yardstick.allowed(error, noisier[0])), rms(error)
         most = float(ratio.max())
-        self._note(Excess(System("ones", (), "entries"), most, 0))
+        self._note(Excess(System("ones", "entries"), most))
         if most > 1:
             beyond = ratio > 1
             self.wrong = beyond if self.wrong is None else self.wrong | beyond
@@ -372,21 +340,14 @@ class Deviation:
         self.lines += error.numel() // (error.shape[-1] if error.dim() > 1 else 1)
         self.entries, self.tiny = self.entries + error.numel(), max(self.tiny, yardstick.tiny)
         self.draws += 1
-        lines = tuple(range(error.dim() - 1))
-        for family, one in sums.items():
-            for excess in (
-                *one.excesses(family),
-                *(one.energies(family, yardstick.tiny) if family[1] != "whole" else ()),
-            ):
+        for level, one in sums.items():
+            for excess in one.excesses(level):
                 self._note(excess)
-            if family[0] == lines:
-                self._note_along(one, error.shape[0] if family[1] == "blocks" else one.error.shape[1])
-            self.total[family] = self.total[family].add(one) if family in self.total else one
-
-    def _note_along(self, lines: Sums, count: int) -> None:
-        explained = _quotient(lines.error[:, :count].square(), lines.norm[:, :count]).sum(1).tolist()
-        for direction, one in zip(lines.directions, explained, strict=True):
-            self.along[direction] = self.along.get(direction, 0.0) + one
+            self.total[level] = self.total[level].add(one) if level in self.total else one
+        lines = sums.get("lines", sums["whole"])
+        explained = _quotient(lines.error.square(), lines.norm).sum(1).tolist()
+        for direction, share in zip(lines.directions, explained, strict=True):
+            self.along[direction] = self.along.get(direction, 0.0) + share
 
     def _note(self, excess: Excess) -> None:
         known = self.excesses.get(excess.system)
@@ -401,12 +362,12 @@ class Deviation:
         if self.entries:
             bound = math.sqrt(self.correct / self.entries) * (1 + 3 / math.sqrt(self.lines)) + self.tiny
             ratio = math.sqrt(self.squares / self.entries) / bound if bound else 0.0
-            self._note(Excess(System("ones", (), "noise", draws=True), ratio, 0))
-        for family, one in self.total.items():
+            self._note(Excess(System("ones", "noise", draws=True), ratio))
+        for level, one in self.total.items():
             if self.draws > 1:
-                found = list(one.excesses(family, draws=True))
+                found = list(one.excesses(level, draws=True))
             else:  # of one draw they are its own
-                systems = [System(name, *family) for name in one.directions]
+                systems = [System(name, level) for name in one.directions]
                 found = [replace(self.excesses[s], system=replace(s, draws=True)) for s in systems]
             for excess in found:
                 self._note(excess)
@@ -439,75 +400,6 @@ def rms(tensor: Tensor) -> float:
 def _some(tensor: Tensor) -> Tensor:
     flat = tensor.reshape(-1)
     return flat[:: len(flat) // MEDIAN_ENTRIES | 1]
-
-
-def blocks(size: int) -> list[tuple[int, int]]:
-    """Return the runs along a dimension that are summed up: single indices, then aligned ones of powers of two.
-
-    Example:
-        >>> from nbautograd.core.kernel.yardstick import blocks
-        >>> blocks(3)
-        [(0, 1), (1, 2), (2, 3), (0, 2), (2, 3)]
-    """
-    runs = [(k, k + 1) for k in range(size)]
-    width = 2
-    while width < size:
-        runs += [(start, min(start + width, size)) for start in range(0, size, width)]
-        width *= 2
-    return runs
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """A step of summing up: how the sums of one family of groups come from those of another.
-
-    Attributes:
-        family: of the sums.
-        source: dimensions kept by the sums that they come from.
-        dims: over which these are summed, counted with the rows in front.
-        groups: how many sums.
-        size: how many with the runs that they are summed up to.
-    """
-
-    family: Family
-    source: tuple[int, ...]
-    dims: tuple[int, ...]
-    groups: int
-    size: int
-
-
-@cache
-def _reductions(shape: tuple[int, ...]) -> tuple[Reduction, ...]:
-    dims = range(len(shape))
-    families: list[Family] = [((), "whole"), *(((k,), "blocks") for k in dims if shape[k] > 1)]
-    if len(shape) > 2:
-        families += [(tuple(d for d in dims if d != k), "lines") for k in dims if shape[k] > 1]
-    made, steps = {tuple(dims): math.prod(shape)}, []
-    for kept, level in sorted(families, key=lambda family: -len(family[0])):
-        source = min((one for one in made if set(kept) <= set(one)), key=made.__getitem__)
-        groups = math.prod(shape[d] for d in kept)
-        over = tuple(k + 1 for k, d in enumerate(source) if d not in kept)
-        steps.append(Reduction((kept, level), source, over, groups, runs(groups) if level == "blocks" else groups))
-        made[kept] = groups
-    return tuple(steps)
-
-
-def runs(size: int) -> int:
-    """Return how many runs ``blocks`` gives."""
-    count, width = size, 2
-    while width < size:
-        count, width = count - -size // width, 2 * width
-    return count
-
-
-def _add_runs(table: Tensor, size: int) -> None:
-    """Write the sums of longer runs behind those of single indices, each the sum of two before."""
-    start, count, width = 0, size, 2
-    while width < size:
-        before, start = table[..., start : start + count], start + count
-        after = table[..., start : start + -(-count // 2)].copy_(before[..., ::2])
-        after[..., : count // 2] += before[..., 1::2]
-        count, width = after.shape[-1], 2 * width
 
 
 def _quotient(a: Tensor, b: Tensor) -> Tensor:
