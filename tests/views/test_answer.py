@@ -15,7 +15,7 @@ from nbautograd.views.answer import answer
 from nbautograd.views.bundle import html, text
 
 LOST = Finding("double_backward_wrong", "bug", "report.as_text", {"text": "`x` carries no graph."})
-RISK = Finding("not_twice_differentiable", "lint", "causes.not_twice_differentiable", {"why": ""})
+RISK = Finding("not_twice_differentiable", "lint", "causes.double_backward_unsupported", {"said": "it raised"})
 
 
 def second_order_wrong(order=None):

@@ -77,12 +77,15 @@ def _hands_on(cls: type, arguments: tuple[Any, ...]) -> bool:
     return False
 
 
-def check_functions_inside(run: GradcheckRun, check: Check) -> tuple[CheckedInside, ...]:
+def check_functions_inside(
+    run: GradcheckRun, check: Check, classes: set[type] | None = None
+) -> tuple[CheckedInside, ...]:
     """Check the Functions inside a callable whose gradient is wrong, or that gives an output without one, each alone.
 
     Args:
         run: with its blocks. Where no block differs, or a Function class itself is checked, nothing is done.
         check: checks a Function class at these arguments. An interrupt ends this, and the run is incomplete.
+        classes: to check; None for those in the graph of the outputs.
 
     Returns:
         One per class. When none is wrong by itself, the run's problem no longer speaks for any class.
@@ -94,7 +97,8 @@ def check_functions_inside(run: GradcheckRun, check: Check) -> tuple[CheckedInsi
         return ()
     checked: list[CheckedInside] = []
     with run.interruptible():
-        calls = _calls_inside(problem, sorted(functions_of(outputs), key=lambda cls: cls.__name__))
+        asked = functions_of(outputs) if classes is None else classes
+        calls = _calls_inside(problem, sorted(asked, key=lambda cls: cls.__name__))
         checked.extend(_checked(cls, found, check) for cls, found in calls.items())  # what came stays
     if not differs:  # then nothing else concerns this callable
         return tuple(c for c in checked if c.wrong is not None and c.wrong.findings[0].code == "nondiff_marked_wrongly")

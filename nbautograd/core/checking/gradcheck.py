@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -103,8 +104,9 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
             run.progress.verdict_known(so_far, Phrase(f"checking.known_{verdict.replace(' ', '_')}"))
 
         inside: tuple[CheckedInside, ...] = ()
+        check_inside = functools.partial(_functions_inside, given=given, clock=clock)
         with own_errors("functions inside"):
-            inside = _functions_inside(run, given, clock)
+            inside = check_inside(run)
         with own_errors("exactness", decides=True):
             if all(one.wrong is None or one.meant for one in inside) and settle(run, Mending()):
                 inside = ()
@@ -117,7 +119,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
             with run.interruptible():
                 known(verdict, reason)
         look = order != 1 and verdict == "right" and run.complete
-        second = report_verdict.second_order_report(run, counts=order == 2) if look else None
+        second = report_verdict.second_order_report(run, check_inside, counts=order == 2) if look else None
         run.report_done()
     findings = report_verdict.joined_findings(findings, second)
     if clock.ended and verdict != "cannot tell":
@@ -132,13 +134,15 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
     )  # fmt: skip
 
 
-def _functions_inside(run: GradcheckRun, given: Hints, clock: Clock) -> tuple[CheckedInside, ...]:
+def _functions_inside(
+    run: GradcheckRun, classes: set[type] | None = None, *, given: Hints, clock: Clock
+) -> tuple[CheckedInside, ...]:
 
     def check(cls: type, arguments: tuple[Any, ...]) -> GradcheckReport:
         alone = GradcheckRun(Problem(cls, arguments, run.problem.seed), run.atol, run.rtol, None)
         return _reported(alone, 1, given, time.perf_counter(), clock)
 
-    return check_functions_inside(run, check)
+    return check_functions_inside(run, check, classes)
 
 
 def jacobian(fn: Any, inputs: Any, *, eps: float | None = None) -> JacobianReport:

@@ -16,7 +16,7 @@ from nbautograd.core.checking.exceptions import explain
 from nbautograd.core.checking.probes.usage import inputs_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
-from nbautograd.core.checking.second_order import second_order, stopped_report
+from nbautograd.core.checking.second_order import CheckInside, second_order, stopped_report
 from nbautograd.core.findings import Finding, Phrase, of_stumble
 from nbautograd.core.stumbles import Stumble, collected, own_errors
 from nbautograd.core.torch_private.casts import spacing
@@ -111,12 +111,12 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 
 
-def second_order_report(run: GradcheckRun, counts: bool = False) -> GradcheckReport | None:
+def second_order_report(run: GradcheckRun, inside: CheckInside, counts: bool = False) -> GradcheckReport | None:
     """Return the report on second derivatives; None where they were not looked at, or not to the end of the budget."""
     try:
         found = None
         with collected() as stumbled, own_errors("second order", decides=True):
-            found = second_order(run.problem, counts)
+            found = second_order(run.problem, inside, counts)
         if stumbled:
             return _stumbled_second(run.problem, found, stumbled)
         if not budget.ended():
@@ -144,14 +144,9 @@ def _stumbled_second(problem: Problem, report: GradcheckReport | None, stumbled:
 
 def joined_findings(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
     """Return the findings on first derivatives with those on second ones, which are no more than a risk here."""
-    return found if order2 is None else ranked((*found, *map(_risk, order2.findings)))
-
-
-def _risk(finding: Finding) -> Finding:
-    if finding.kind != "bug":
-        return finding
-    why = {"why": finding.params.get("why", "")}
-    return Finding("not_twice_differentiable", "lint", "causes.not_twice_differentiable", why, None, finding.line)
+    more = () if order2 is None else order2.findings
+    risks = (dataclasses.replace(f, code="not_twice_differentiable", kind="lint") if f.kind == "bug" else f for f in more)
+    return ranked((*found, *risks))
 
 
 def verdict(

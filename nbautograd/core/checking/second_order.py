@@ -6,10 +6,11 @@ A large function is checked at a few directions, numbers in and numbers out, lik
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -21,9 +22,10 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.block import Block, GradcheckReport, SecondOrderReport
 from nbautograd.core.checking.budget import Meter, OutOfRunsError
 from nbautograd.core.checking.exactness import accept_slight
+from nbautograd.core.checking.functions_inside import CheckedInside, with_findings_inside
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.probes.run_probes import probed
-from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.checking.problem import Outputs, Problem, functions_of
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
@@ -37,13 +39,15 @@ WHOLE_ELEMENTS = 120  # elements of inputs and outputs together; of a larger Fun
 SUSPICION_RUNS = 400  # runs that a suspicion is worth in any case; what is wrong in 8 elements takes some 150 to 390
 TOO_MANY = 4_000_000  # elements of which not even a sample is taken
 CUTS = ("data", "detach", "numpy", "item", "tolist")
+CheckInside = Callable[[GradcheckRun, set[type]], Sequence[CheckedInside]]
 
 
-def second_order(problem: Problem, counts: bool = False) -> GradcheckReport | None:
+def second_order(problem: Problem, inside: CheckInside, counts: bool = False) -> GradcheckReport | None:
     """Check the derivatives of backward, as gradgradcheck does.
 
     Args:
         problem: what was checked, right in first order.
+        inside: checks these Functions, which are called inside, each alone.
         counts: True where second derivatives count: then a Function without a custom node is checked as well, and what
             cannot be looked at is a report that cannot tell, with its reason.
 
@@ -77,8 +81,7 @@ def second_order(problem: Problem, counts: bool = False) -> GradcheckReport | No
     if run.error is not None:
         return _report(problem, (_unsupported(problem, run.error),), start)
     accept_slight(run)
-    found = tuple(_findings(problem, outputs, run))
-    findings = found or tuple(probed("over_reverse", problem, _problem(problem, outputs)))
+    findings = tuple(_findings(problem, outputs, run, inside)) or tuple(probed("over_reverse", problem, _problem(problem, outputs)))
     sampled: Phrase | str = ""
     if run.problem.sampled:
         sampled = Phrase("checking.sampled_directions", elements=f"{size:,}")
@@ -90,24 +93,32 @@ def _looked_at(whole: Problem, size: int, meter: Meter, counts: bool) -> tuple[G
 
     Where second derivatives are asked for, time alone is a limit.
 
-    Of a small Function all entries, or where these take too many runs one direction of all elements; of a large one
-    that direction. Where it does not settle it all entries of a small Function after all, or a few directions of few
-    elements, which hardly ever meet a kink, in ``SUSPICION_RUNS`` or four times as many runs
-    at most, or as many as before.
-
     Returns:
         The run, None where nothing could be looked at, and whether runs were lacking to come to an end.
     """
-    small, settled, first = size <= WHOLE_ELEMENTS, False, sys.maxsize if counts else meter.runs
-    found, lacking = _within(whole, meter, first * 3 // 4) if small else (None, False)
-    if small and not lacking:
-        return found, False
-    for derived in _sampled(whole):
-        found, lacking = _within(derived, meter, max(4 * SUSPICION_RUNS, first))
-        settled = not lacking and found.error is None and {b.verdict for b in found.blocks.values()} <= {"match"}
-        if settled or small or lacking or found.error is not None:
+    found, lacking = None, False
+    for derived, runs in _attempts(whole, size <= WHOLE_ELEMENTS, sys.maxsize if counts else meter.runs):
+        found, lacking = _within(derived, meter, runs)
+        settled = found.error is not None or {b.verdict for b in found.blocks.values()} <= {"match"}
+        if (lacking or settled) if derived.sampled else not lacking:
             break
-    return (found, lacking) if settled or not small else _within(whole, meter, max(SUSPICION_RUNS, first))
+    return found, lacking
+
+
+def _attempts(whole: Problem, small: bool, first: int) -> Iterator[tuple[Problem, int]]:
+    """Yield what to look at, and in how many runs, until one of them settles it.
+
+    Of a small Function all entries, or where these take too many runs one direction of all elements; of a large one
+    that direction. Where it does not settle it all entries of a small Function after all, then a few directions of few
+    elements, which hardly ever meet a kink.
+    """
+    if small:
+        yield whole, first * 3 // 4
+    sampled = _sampled(whole)
+    yield from ((one, max(4 * SUSPICION_RUNS, first)) for one in itertools.islice(sampled, 1))
+    if small:
+        yield whole, max(SUSPICION_RUNS, first)
+    yield from ((few, max(4 * SUSPICION_RUNS, first)) for few in sampled)
 
 
 def _within(derived: Problem, meter: Meter, runs: int) -> tuple[GradcheckRun, bool]:
@@ -224,7 +235,7 @@ def _unsupported(problem: Problem, error: Exception) -> Finding:
     )
 
 
-def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun) -> Iterator[Finding]:
+def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun, inside: CheckInside) -> Iterator[Finding]:
     wrong = [b for b in run.blocks.values() if b.verdict == "mismatch"]
     if not wrong:
         return
@@ -238,7 +249,20 @@ def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun) -> Iterator
         params["what"] = Phrase("causes.double_backward_wrong.what", **params)
         yield Finding("double_backward_wrong", "bug", message, params, None, place or line)
         return
-    yield Finding("double_backward_wrong", "bug", "causes.double_backward_wrong", {**params, "why": ""}, None, line)
+    with run.problem.session():
+        checked = [one for one in inside(run, _functions(problem, outputs, run)) if one.wrong is not None]
+    params["what"] = Phrase("causes.double_backward_wrong.what", **params, why="")
+    if checked:
+        yield from with_findings_inside(run, checked, ())
+    elif problem.direct:
+        yield Finding("double_backward_wrong", "bug", "causes.double_backward_unknown", params, None, line)
+    else:  # what a callable does around its Functions may be wrong as well
+        yield Finding("double_backward_wrong", "bug", "causes.double_backward_wrong", params)
+
+
+def _functions(problem: Problem, outputs: Outputs, run: GradcheckRun) -> set[type]:
+    """Return the Functions that are called, by backward too, and that are not known to be right."""
+    return functions_of((*outputs, *(run.outputs or ()))) - ({problem.cls} if problem.direct else set())
 
 
 def _reasons(problem: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:

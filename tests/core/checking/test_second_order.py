@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from fn import Fn
+from fn import Fn, source_line
 from functions_checked import RoundStraightThrough
 from own_mistakes import draw
 
@@ -153,6 +153,33 @@ def test_a_large_function_of_complex_numbers_is_left_out() -> None:
     report = nbautograd.gradcheck(Square, z)
     assert report.verdict == "right"
     assert report.order2 is None
+
+
+# Backward is a Function of its own, with a wrong sign in the second.
+Cosine = Fn.of("Cosine", "g, x: save(g, x); return g * x.cos()",
+    "gg: g, x = saved; return gg * x.cos(), gg * g * x.sin()")  # fmt: skip
+SineByCosine = Fn.of("SineByCosine", "x: save(x); return x.sin()", "g: (x,) = saved; return Cosine.apply(g, x)")
+# Changes its input without a word to torch, which matters to what else is made of it.
+Clamped = Fn.of("Clamped", "x: x.clamp_(min=0); save(x); return x", "g: (y,) = saved; return g * (y > 0)")
+# One number of twelve: more runs than the first derivatives took.
+CubesOfData = Fn.of("CubesOfData", "x: save(x); return (x**3).sum()", "g: (x,) = saved; return 3 * x.data**2 * g")
+
+
+def clamped_and_squared(x):
+    y = x * 1.0
+    return Clamped.apply(y) + y * y
+
+
+@pytest.mark.parametrize(
+    ("fn", "size", "named"), [(SineByCosine, 4, "Cosine"), (clamped_and_squared, 6, "Clamped"), (CubesOfData, 12, None)]
+)
+def test_a_wrong_second_derivative_is_a_risk_of_the_function_that_is_wrong(fn, size, named) -> None:
+    report = nbautograd.gradcheck(fn, draw(size))
+    assert report.verdict == "right"
+    [risk] = report.findings
+    assert (risk.code, risk.kind, risk.params.get("function")) == ("not_twice_differentiable", "lint", named)
+    if named is not None:
+        assert source_line(globals()[named], risk.line).startswith(("return gg", "def forward"))
 
 
 class OnlyNumbers(Fn):
