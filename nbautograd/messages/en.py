@@ -333,6 +333,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_domain_edge": "`{output}` is not finite next to `{input}`; try inputs inside the function's domain.",
     "checking.element_at": "{element} = {number}",
     "checking.because_input_not_finite": "The input `{input}` is {value}, where nothing has a derivative; try inputs that are finite.",
+    "checking.because_nan": "backward returns NaN at `{input}`, where `{output}` is finite. Differences give no derivative there to compare with.",
     "checking.because_not_finite": "`{output}` is {value} at these inputs; try inputs inside the function's domain.",
     "checking.because_raised": "Next to this value of `{input}` forward raised {raised}, so `{output}` has no finite differences. Try inputs inside its domain.",
     "checking.symmetric.what": "`{input}` is symmetric and forward reads only one triangle of it, so backward was compared for symmetric changes. Each side of the diagonal has half of the derivative, as in `torch.linalg.cholesky`.",

@@ -333,6 +333,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_domain_edge": "`{output}` 在 `{input}` 旁边不是有限数；请使用函数定义域内部的输入。",
     "checking.element_at": "{element} = {number}",
     "checking.because_input_not_finite": "输入 `{input}` 是 {value}，在那里谈不上导数；请使用有限的输入。",
+    "checking.because_nan": "`{output}` 在 `{input}` 处是有限的，backward 在那里却返回 NaN。有限差分在那里得不出可以比较的导数。",
     "checking.because_not_finite": "`{output}` 在这组输入处是 {value}；请使用函数定义域内部的输入。",
     "checking.because_raised": "在 `{input}` 的这个取值旁边，forward 抛出了 {raised}，因此得不到 `{output}` 的有限差分；请使用定义域内部的输入。",
     "checking.symmetric.what": "`{input}` 是对称矩阵，而 forward 只读取它的一个三角，因此 backward 是按对称的变化来核对的。导数在对角线两侧各占一半，与 `torch.linalg.cholesky` 一样。",

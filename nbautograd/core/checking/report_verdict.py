@@ -232,6 +232,8 @@ def reason(run: GradcheckRun, block: Block) -> Phrase:
             return Phrase("checking.because_input_not_finite", input=element, value=formats.number(at))
         if not math.isfinite(value):  # whichever input that comes from
             return Phrase("checking.because_not_finite", output=params["output"], value=formats.number(value))
+        if math.isnan(block.worst.analytical):
+            return Phrase("checking.because_nan", **params)
     if block.reason == "approximate":
         params["size"] = formats.error(block.deviation)
     return Phrase(message, **params, raised=phrases.short(run.raised, 120))

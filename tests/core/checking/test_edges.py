@@ -55,8 +55,17 @@ def test_an_input_that_is_not_finite_is_named():
 Step = Fn.of("Step", "x: return torch.where(x >= 2, 3 * x, x * x)", "grad_output: return 2 * grad_output")
 
 
-def test_the_element_at_a_jump_is_named_with_its_value():
-    assert str(check(Step, 1.0, 2.0).reason).startswith("`output[1]` jumps at `x[1] = 2.0`")
+# 0 / 0 at 0, where forward jumps.
+LogOrZero = Fn.of("LogOrZero", "x: save(x); return torch.where(x > 0, x.log(), 0.0)",
+    "grad_output: (x,) = saved; return grad_output * (x > 0) / x")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cls", "values", "said"),
+    [(Step, (1.0, 2.0), "`output[1]` jumps at `x[1] = 2.0`"), (LogOrZero, (2.0, 0.0), "backward returns NaN at `x[1]")],
+)
+def test_the_element_at_a_jump_is_named_with_its_value(cls, values, said):
+    assert str(check(cls, *values).reason).startswith(said)
 
 
 def test_a_wrong_root_is_wrong_elsewhere_all_the_same():
