@@ -100,6 +100,8 @@ SENTENCES: dict[str, str] = {
     "causes.extra_entries.what": "In the Jacobian of `{input}`, {wrong} of {entries} nonzero entries should be zero; the others are right.",
     "causes.extra_entries.advice": "Look for a missing mask in {value}.",
     "causes.extra_entries_wide.advice": "Elements get grad_output from elements of `{output}` that do not depend on them. Find what separates them in forward, and let {value} do the same.",
+    "causes.wrong_together.what": "The gradient of `{input}` is wrong.",
+    "causes.wrong_together.advice": "Backward computes every wrong gradient from `{name}` (line {line}: `{statement}`): check `{name}` first.",
     "causes.wrong_unclassified_part.what": "The gradient of `{output}` with respect to `{input}` is wrong, but only in `{part}`.",
     "causes.wrong_derivative_part.what": "The gradient of `{input}` has the right pattern but wrong values, and only in `{part}`.",
     "causes.kink_wrong.what": "At these inputs the gradient of `{input}` is wrong at kinks of forward, and right elsewhere.",

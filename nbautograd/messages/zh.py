@@ -100,6 +100,8 @@ SENTENCES: dict[str, str] = {
     "causes.extra_entries.what": "`{input}` 的雅可比矩阵有 {entries} 个非零元素，其中 {wrong} 个本该为零；其余都对。",
     "causes.extra_entries.advice": "{value}里是不是少了掩码？",
     "causes.extra_entries_wide.advice": "`{output}` 的有些元素并不依赖某些输入元素，却把 grad_output 传给了它们。请看 forward 里是什么把它们分开的，让{value}也照样分开。",
+    "causes.wrong_together.what": "`{input}` 的梯度不对。",
+    "causes.wrong_together.advice": "backward 由 `{name}` 算出所有出错的梯度（第 {line} 行：`{statement}`）：请先检查 `{name}`。",
     "causes.wrong_unclassified_part.what": "`{output}` 对 `{input}` 的梯度不对，但只在 `{part}` 处。",
     "causes.wrong_derivative_part.what": "`{input}` 的梯度形态对而数值不对，且只在 `{part}` 处。",
     "causes.kink_wrong.what": "在这组输入上，`{input}` 的梯度在前向的折点处不对，其余都对。",

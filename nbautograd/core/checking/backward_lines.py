@@ -9,7 +9,7 @@ import itertools
 import random
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -260,6 +260,28 @@ def return_statement(problem: Problem) -> Returned | None:
     value = found[0].value
     items = value.elts if isinstance(value, ast.Tuple) else [value] if value is not None else []
     return Returned(None, found[0].lineno, ", ".join(map(ast.unparse, items)))
+
+
+def shared(problem: Problem, wrong: Collection[int], right: Collection[int]) -> Returned | None:
+    """Return the last variable that all of these returned values are computed from, and none of those that are right.
+
+    Args:
+        wrong, right: positions of the values.
+    """
+    function = backward_tree(problem)
+    ends = [] if function is None else user_source.returns(function)
+    items = ends[0].value.elts if len(ends) == 1 and isinstance(ends[0].value, ast.Tuple) else []
+    if function is None or max(wrong) >= len(items) or any(isinstance(item, ast.Starred) for item in items):
+        return None
+    sources, made = dict[str, set[str]](), dict[str, ast.expr]()
+    for target, value in user_source.assigned(user_source.own_nodes(function)):
+        for name in user_source.names_written(target):
+            sources.setdefault(name, set()).update(user_source.names_read(value))
+            made |= {name: value} if not isinstance(value, ast.Attribute) else {}  # what was saved is not computed
+    of = [user_source.reached(user_source.names_read(item), sources) for item in items]
+    common = frozenset.intersection(*(of[k] for k in wrong)) - frozenset[str]().union(*(of[k] for k in right))
+    name = max(common & {*made}, key=lambda name: made[name].lineno, default=None)
+    return None if name is None else Returned(name, made[name].lineno, ast.unparse(made[name]))
 
 
 def saving_trees(cls: type | None) -> list[ast.FunctionDef]:

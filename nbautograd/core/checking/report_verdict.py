@@ -145,7 +145,9 @@ def _stumbled_second(problem: Problem, report: GradcheckReport | None, stumbled:
 def joined_findings(found: tuple[Finding, ...], order2: GradcheckReport | None) -> tuple[Finding, ...]:
     """Return the findings on first derivatives with those on second ones, which are no more than a risk here."""
     more = () if order2 is None else order2.findings
-    risks = (dataclasses.replace(f, code="not_twice_differentiable", kind="lint") if f.kind == "bug" else f for f in more)
+    risks = (
+        dataclasses.replace(f, code="not_twice_differentiable", kind="lint") if f.kind == "bug" else f for f in more
+    )
     return ranked((*found, *risks))
 
 

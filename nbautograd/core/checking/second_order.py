@@ -81,7 +81,9 @@ def second_order(problem: Problem, inside: CheckInside, counts: bool = False) ->
     if run.error is not None:
         return _report(problem, (_unsupported(problem, run.error),), start)
     accept_slight(run)
-    findings = tuple(_findings(problem, outputs, run, inside)) or tuple(probed("over_reverse", problem, _problem(problem, outputs)))
+    findings = tuple(_findings(problem, outputs, run, inside)) or tuple(
+        probed("over_reverse", problem, _problem(problem, outputs))
+    )
     sampled: Phrase | str = ""
     if run.problem.sampled:
         sampled = Phrase("checking.sampled_directions", elements=f"{size:,}")

@@ -44,6 +44,7 @@ WHOLE = (*UNEXPLAINED, "none_gradient", "output_grad_ignored", "nonfinite")
 
 
 Elsewhere = Callable[[], Iterable[Place]]
+At = Callable[[int, int], WrongLine | None]
 
 
 def _row(
@@ -118,6 +119,10 @@ def causes(
     told: set[tuple[Any, ...]] = set()
     at = functools.cache(functools.partial(wrong_line, problem))
     found = {where: (e, first_confirmed(WrongBlock(problem, e, elsewhere))) for where, e in known.items()}
+    together = _together(problem, blocks, found, at)
+    if together is not None:
+        yield from together
+        return
     for (o, i), (e, cause) in found.items():
         key = (i, *_key(cause))
         if key not in told:
@@ -126,6 +131,29 @@ def causes(
             alone = any(_key(found[k][1]) != _key(cause) if k in found else _alive(b) for k, b in others.items())
             via = at(o, i) if cause.code not in NOT_COMPUTED else None
             yield _finding(problem, e, cause, via, alone and cause.message not in WHOLE)
+
+
+def _together(
+    problem: Problem, blocks: Blocks, found: Mapping[tuple[int, int], tuple[Evidence, Cause]], at: At
+) -> list[Finding] | None:
+    """Return the findings on several inputs of which no line is known, but what backward computes all of them from."""
+    plain = all(
+        c.message in (*UNEXPLAINED, *ENTRIES) and not getattr(at(*k), "kind", "") for k, (_, c) in found.items()
+    )
+    first = {i: (o, i) for o, i in [*found][::-1]}
+    others = {i for _, i in blocks} - {*first}
+    wrong, right = ([k for i in some if (k := problem.arguments.get(i)) is not None] for some in (first, others))
+    if len(first) < 2 or not plain or len(wrong) < len(first):
+        return None
+    shared = backward_lines.shared(problem, wrong, right)
+    if shared is None:
+        return None
+    code = next(iter(found.values()))[1].code
+    said = {"name": shared.name, "line": shared.line, "statement": phrases.short(shared.expression or "")}
+    return [
+        Finding(code, "bug", "causes.wrong_together", {**_named(found[where][0]), **said}, where, shared.line)
+        for where in sorted(first.values(), key=[*found].index)
+    ]
 
 
 def _key(cause: Cause) -> tuple[str, ...]:
@@ -167,16 +195,10 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
             said["advice"] = Phrase("causes.go_over", right=right, **said)
     if plain and message == cause.message:
         said["shared"] = via.before if via is not None else ""
-    example: Phrase | str = ""
-    if block.worst is not None:
-        counts = {"wrong": formats.count(block.wrong), "entries": formats.count(block.entries)}
-        differ = Phrase("checking.entries_differ", **counts)
-        example = Phrase("checking.example", differ=differ, largest=block.largest_difference())
     params = {
-        "input": Phrase("causes.input_through", input=name, output=output) if alone else name,
-        "output": output,
+        **_named(e),
+        **({"input": Phrase("causes.input_through", input=name, output=output)} if alone else {}),
         "value": Phrase("causes.value_through", value=value, output=output) if alone else value,
-        "example": example,
         **said,
         **cause.params,
     }
@@ -184,6 +206,15 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
     line = line or (end.line if end is not None else None)
     line = line or phrases.method_line(problem)
     return Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
+
+
+def _named(e: Evidence) -> dict[str, Any]:
+    block, example = e.block, ""
+    if block.worst is not None:
+        counts = {"wrong": formats.count(block.wrong), "entries": formats.count(block.entries)}
+        differ = Phrase("checking.entries_differ", **counts)
+        example = Phrase("checking.example", differ=differ, largest=block.largest_difference())
+    return {"input": block.input_name, "output": block.output_name, "example": example}
 
 
 def _written(problem: Problem, e: Evidence) -> Returned | None:
