@@ -280,8 +280,8 @@ def shared(problem: Problem, wrong: Collection[int], right: Collection[int]) -> 
             made |= {name: value} if not isinstance(value, ast.Attribute) else {}  # what was saved is not computed
     of = [user_source.reached(user_source.names_read(item), sources) for item in items]
     common = frozenset.intersection(*(of[k] for k in wrong)) - frozenset[str]().union(*(of[k] for k in right))
-    name = max(common & {*made}, key=lambda name: made[name].lineno, default=None)
-    return None if name is None else Returned(name, made[name].lineno, ast.unparse(made[name]))
+    last = max(common & {*made}, key=lambda name: made[name].lineno, default=None)
+    return None if last is None else Returned(last, made[last].lineno, ast.unparse(made[last]))
 
 
 def saving_trees(cls: type | None) -> list[ast.FunctionDef]:

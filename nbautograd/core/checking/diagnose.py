@@ -18,6 +18,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import Place
 from nbautograd.core.checking.diagnosis.predicates import Clues
 from nbautograd.core.checking.diagnosis.table import Blocks
 from nbautograd.core.checking.diagnosis.wrong_line import rounded_line
+from nbautograd.core.checking.meant import handed_on
 from nbautograd.core.checking.point import Once, Point
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.prepared_inputs import copy
@@ -108,13 +109,17 @@ def _values(
     problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], mend: Mend | None
 ) -> Iterator[Finding]:
     """Yield findings on wrong values: the fix says what is wrong, and a cause is sought only where there is none."""
+    off = [where for where, block in blocks.items() if block.verdict == "mismatch"]
+    flat = [where for where, block in blocks.items() if block.reason in SURROGATES]
+    handed = [(o, i) for o, i in off if handed_on(problem, outputs, o) == i]
+    told = {"causes.surrogate": flat, "causes.surrogate_handed_on": handed}
     meant = tuple(
-        Finding("surrogate", "lint", "causes.surrogate", {"input": block.input_name}, where)
-        for where, block in blocks.items()
-        if block.reason in SURROGATES
+        Finding("surrogate", "lint", message, {"input": blocks[where].input_name}, where)
+        for message, places in told.items()
+        for where in places
     )
     yield from meant
-    if not any(b.verdict == "mismatch" for b in blocks.values()):
+    if not off:
         return
     lacking = bytes_lacking(sum(map(real_size, outputs)), problem.kept, for_causes=True)
     if lacking is not None:

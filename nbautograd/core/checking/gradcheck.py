@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +18,7 @@ from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.repair.search import Mending
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
-from nbautograd.core.findings import Hints, limit_findings, validated_hints
+from nbautograd.core.findings import Finding, Hints, limit_findings, validated_hints
 from nbautograd.core.stumbles import collected, own_errors
 from nbautograd.errors import CallError
 
@@ -103,10 +102,13 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
             )  # fmt: skip
             run.progress.verdict_known(so_far, Phrase(f"checking.known_{verdict.replace(' ', '_')}"))
 
+        def wrong_inside(second: GradcheckRun, classes: set[type]) -> tuple[Finding, ...]:
+            checked = [one for one in _functions_inside(second, given, clock, classes) if one.wrong is not None]
+            return with_findings_inside(second, checked, ()) if checked else ()
+
         inside: tuple[CheckedInside, ...] = ()
-        check_inside = functools.partial(_functions_inside, given=given, clock=clock)
         with own_errors("functions inside"):
-            inside = check_inside(run)
+            inside = _functions_inside(run, given, clock)
         with own_errors("exactness", decides=True):
             if all(one.wrong is None or one.meant for one in inside) and settle(run, Mending()):
                 inside = ()
@@ -119,7 +121,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
             with run.interruptible():
                 known(verdict, reason)
         look = order != 1 and verdict == "right" and run.complete
-        second = report_verdict.second_order_report(run, check_inside, counts=order == 2) if look else None
+        second = report_verdict.second_order_report(run, wrong_inside, counts=order == 2) if look else None
         run.report_done()
     findings = report_verdict.joined_findings(findings, second)
     if clock.ended and verdict != "cannot tell":
@@ -135,7 +137,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
 
 
 def _functions_inside(
-    run: GradcheckRun, classes: set[type] | None = None, *, given: Hints, clock: Clock
+    run: GradcheckRun, given: Hints, clock: Clock, classes: set[type] | None = None
 ) -> tuple[CheckedInside, ...]:
 
     def check(cls: type, arguments: tuple[Any, ...]) -> GradcheckReport:

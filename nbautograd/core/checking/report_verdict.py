@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from nbautograd.core import formats, stumbles
 from nbautograd.core.checking import budget, phrases
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
@@ -16,7 +18,7 @@ from nbautograd.core.checking.exceptions import explain
 from nbautograd.core.checking.probes.usage import inputs_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
-from nbautograd.core.checking.second_order import CheckInside, second_order, stopped_report
+from nbautograd.core.checking.second_order import Inside, second_order, stopped_report
 from nbautograd.core.findings import Finding, Phrase, of_stumble
 from nbautograd.core.stumbles import Stumble, collected, own_errors
 from nbautograd.core.torch_private.casts import spacing
@@ -111,7 +113,7 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 
 
-def second_order_report(run: GradcheckRun, inside: CheckInside, counts: bool = False) -> GradcheckReport | None:
+def second_order_report(run: GradcheckRun, inside: Inside, counts: bool = False) -> GradcheckReport | None:
     """Return the report on second derivatives; None where they were not looked at, or not to the end of the budget."""
     try:
         found = None
@@ -234,7 +236,7 @@ def reason(run: GradcheckRun, block: Block) -> Phrase:
             return Phrase("checking.because_input_not_finite", input=element, value=formats.number(at))
         if not math.isfinite(value):  # whichever input that comes from
             return Phrase("checking.because_not_finite", output=params["output"], value=formats.number(value))
-        if math.isnan(block.worst.analytical):
+        if np.isnan(block.worst.analytical):
             return Phrase("checking.because_nan", **params)
     if block.reason == "approximate":
         params["size"] = formats.error(block.deviation)

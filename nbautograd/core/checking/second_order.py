@@ -22,7 +22,6 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.block import Block, GradcheckReport, SecondOrderReport
 from nbautograd.core.checking.budget import Meter, OutOfRunsError
 from nbautograd.core.checking.exactness import accept_slight
-from nbautograd.core.checking.functions_inside import CheckedInside, with_findings_inside
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.probes.run_probes import probed
 from nbautograd.core.checking.problem import Outputs, Problem, functions_of
@@ -39,15 +38,15 @@ WHOLE_ELEMENTS = 120  # elements of inputs and outputs together; of a larger Fun
 SUSPICION_RUNS = 400  # runs that a suspicion is worth in any case; what is wrong in 8 elements takes some 150 to 390
 TOO_MANY = 4_000_000  # elements of which not even a sample is taken
 CUTS = ("data", "detach", "numpy", "item", "tolist")
-CheckInside = Callable[[GradcheckRun, set[type]], Sequence[CheckedInside]]
+Inside = Callable[[GradcheckRun, set[type]], tuple[Finding, ...]]
 
 
-def second_order(problem: Problem, inside: CheckInside, counts: bool = False) -> GradcheckReport | None:
+def second_order(problem: Problem, inside: Inside, counts: bool = False) -> GradcheckReport | None:
     """Check the derivatives of backward, as gradgradcheck does.
 
     Args:
         problem: what was checked, right in first order.
-        inside: checks these Functions, which are called inside, each alone.
+        inside: says which of these Functions, that are called inside, are wrong by themselves.
         counts: True where second derivatives count: then a Function without a custom node is checked as well, and what
             cannot be looked at is a report that cannot tell, with its reason.
 
@@ -237,7 +236,7 @@ def _unsupported(problem: Problem, error: Exception) -> Finding:
     )
 
 
-def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun, inside: CheckInside) -> Iterator[Finding]:
+def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun, inside: Inside) -> Iterator[Finding]:
     wrong = [b for b in run.blocks.values() if b.verdict == "mismatch"]
     if not wrong:
         return
@@ -252,10 +251,10 @@ def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun, inside: Che
         yield Finding("double_backward_wrong", "bug", message, params, None, place or line)
         return
     with run.problem.session():
-        checked = [one for one in inside(run, _functions(problem, outputs, run)) if one.wrong is not None]
+        blamed = inside(run, _functions(problem, outputs, run))
     params["what"] = Phrase("causes.double_backward_wrong.what", **params, why="")
-    if checked:
-        yield from with_findings_inside(run, checked, ())
+    if blamed:
+        yield from blamed
     elif problem.direct:
         yield Finding("double_backward_wrong", "bug", "causes.double_backward_unknown", params, None, line)
     else:  # what a callable does around its Functions may be wrong as well

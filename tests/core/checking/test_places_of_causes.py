@@ -143,7 +143,8 @@ def test_the_value_that_is_named_is_the_one_that_ran(fn, inputs, line: int, expr
 
 
 # A fixed point, whose backward transposes; and one whose third gradient is right, made of what the others are made of.
-Implicit = Fn.of("Implicit", "w, x: z = 0 * x; for _ in range(60): z = torch.tanh(z @ w.t() / 4 + x); save(w, z); return z",
+Implicit = Fn.of("Implicit", "w, x: z = 0 * x; for _ in range(60): z = torch.tanh(z @ w.t() / 4 + x); "
+    "save(w, z); return z",
     "g: w, z = saved; d, y = 1 - z * z, g; for _ in range(60): y = g + (y * d) @ w.t() / 4; h = y * d; "
     "return h.t() @ z / 4, h")  # fmt: skip
 Apart = Fn.of("Apart", "x, w, b: save(x, w); return x * w + b",

@@ -209,7 +209,8 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
 
 
 def _named(e: Evidence) -> dict[str, Any]:
-    block, example = e.block, ""
+    block = e.block
+    example: Phrase | str = ""
     if block.worst is not None:
         counts = {"wrong": formats.count(block.wrong), "entries": formats.count(block.entries)}
         differ = Phrase("checking.entries_differ", **counts)

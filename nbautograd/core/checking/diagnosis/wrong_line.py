@@ -172,7 +172,7 @@ def wrong_line(problem: Problem, output: int, position: int) -> WrongLine | None
         position: of the input whose gradient is wrong.
     """
     size = sum(x.numel() for x in problem.inputs if isinstance(x, Tensor))
-    if problem.cls is None or not problem.direct or size > ELEMENTS:
+    if problem.source is None or not problem.direct or size > ELEMENTS:
         return None
     with any_errors("wrong line"):
         return LineSearch(problem, output, problem.differentiable.index(position)).found()

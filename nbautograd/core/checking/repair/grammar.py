@@ -326,6 +326,8 @@ def _comparison(c: Context, node: ast.expr) -> Iterator[Edit]:
     sign = SIGN[type(node.ops[0])]
     yield Edit(node, f"{c.tight(node.left)}.abs() {sign} {b}", 1.2)
     yield Edit(node, f"{a} {SWAPPED[type(node.ops[0])]} {b}", 0.9)
+    if sign[0] in "<>":
+        yield Edit(node, f"{a} {sign[0] if sign[1:] else sign + '='} {b}", 0.5)
     if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Pow):
         yield Edit(node, f"{c.tight(node.left.left)}.abs() {sign} {b}", 1.2)
     for constant in c.hints.constants:

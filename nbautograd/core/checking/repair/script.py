@@ -134,11 +134,13 @@ def alternatives(node: ast.AST) -> tuple[ast.expr, ...]:
 
 
 def amplified(tree: ast.AST, before: ast.AST) -> list[list[Change]]:
-    """Return, for each tensor that is an operand in the statements that are new, five percent more of it."""
+    """Return, for each tensor that a new statement makes or has as an operand, five percent more of it."""
     simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
     old, new = ([n for n in ast.walk(one) if isinstance(n, simple)] for one in (before, tree))
     known, found = {ast.dump(n) for n in old}, dict[str, list[Change]]()
     for node in (n for statement in new if ast.dump(statement) not in known for n in ast.walk(statement)):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found[ast.dump(node)] = [(node.value, f"({ast.unparse(node.value)}) * 1.05")]
         for side in (node.left, node.right) if isinstance(node, ast.BinOp) else ():
             if isinstance(side, ast.Name):
                 more = f"({side.id} * 1.05 if hasattr({side.id}, 'dim') else None)"
