@@ -43,7 +43,8 @@ class StubContext:
         to_save, dirty_tensors: what was saved and marked, by the names that recording reads from a real ctx.
     """
 
-    __slots__ = ("__dict__", "dirty_tensors", "needs_input_grad", "to_save")  # the dict has what the user puts there
+    # the dict has what the user puts there
+    __slots__ = ("__dict__", "__weakref__", "dirty_tensors", "needs_input_grad", "to_save")
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
