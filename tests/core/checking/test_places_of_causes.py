@@ -168,6 +168,19 @@ def test_several_gradients_that_are_wrong_are_placed_at_what_they_are_all_comput
     assert {f.params["name"] for f in bugs} == names
 
 
+# Another formula without the flag, where backward has no line of its own.
+Flagged = Fn.of("Flagged",
+    "x, training: save(x); ctx.training = training; return x.sin().exp() if training else x.exp()",
+    "g: (x,) = saved; if ctx.training: return g * x.sin().exp() * x.cos(), None; "
+    "return torch.addcmul(g, g * x, x), None")  # fmt: skip
+
+
+@pytest.mark.parametrize(("training", "said"), [(False, "With `training=True` it is right."), (True, None)])
+def test_the_flag_with_which_a_gradient_is_right_comes_first(training, said) -> None:
+    report = nbautograd.gradcheck(Flagged, (draw(4), training), order=1)
+    assert [f.advice[: len(said or "")] for f in report.findings] == [said] * (said is not None)
+
+
 NotReturned = Fn.of("NotReturned", "x: ctx.mark_dirty(x); return x * 2", "g: return 2 * g")
 SavesANumber = Fn.of("SavesANumber", "x: y = x * 2; save(x, 3); return y", "g: return 2 * g")
 

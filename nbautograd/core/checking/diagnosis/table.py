@@ -27,6 +27,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
 )
 from nbautograd.core.checking.diagnosis.predicates import Clues, clues
 from nbautograd.core.checking.diagnosis.wrong_line import WrongLine, wrong_line
+from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.stumbles import any_errors
@@ -194,7 +195,7 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
             said["what"] = Phrase("causes.goes_wrong", input=name, begins=said["begins"])
             said["advice"] = Phrase("causes.go_over", right=right, **said)
     if plain and message == cause.message:
-        said["shared"] = via.before if via is not None else ""
+        said["shared"] = _right_with(problem, position) or (via.before if via is not None else "")
     params = {
         **_named(e),
         **({"input": Phrase("causes.input_through", input=name, output=output)} if alone else {}),
@@ -206,6 +207,18 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
     line = line or (end.line if end is not None else None)
     line = line or phrases.method_line(problem)
     return Finding(cause.code, "bug", f"causes.{message}", params, (block.output, position), line)
+
+
+def _right_with(problem: Problem, position: int) -> Phrase | str:
+    """Say with which flag the other way round the gradient is right, at two points; empty where there is none."""
+    which = problem.differentiable.index(position)
+    for i, given in ((i, x) for i, x in enumerate(problem.inputs) if isinstance(x, bool)):
+        stream = points(problem)
+        turned = [at for at in (*stream.of("argument"), *stream.again.of("argument")) if at.inputs[i] is (not given)]
+        right = [at.gradients is not None and at.is_right(which, at.gradients[which]) for at in turned]
+        if len(right) > 1 and all(right):
+            return Phrase("causes.right_with", argument=f"{problem.input_names[i]}={not given}")
+    return ""
 
 
 def _named(e: Evidence) -> dict[str, Any]:
