@@ -1199,7 +1199,6 @@ SENTENCES: dict[str, str] = {
     "views.evidence.wrong_stored": "{wrong} of the {stored} entries that are not structurally zero differ (of {entries} in all).",
     "views.evidence.not_refined": "{refined} of them (the worst and a random sample) were refined; the rest show the same error and were not.",
     "views.evidence.right": "It agrees in {agree}/{entries} entries (largest error {error}) with {witnesses}.",
-    "views.evidence.right_bare": "It agrees in {agree}/{entries} entries with {witnesses}.",
     "views.evidence.zeros": "All of them are 0 at these inputs, which says little about backward. Try other inputs.",
     "views.evidence.subgradient": "At a kink of {inputs}, backward picks a slope between those of the two sides (a subgradient).",
     "views.evidence.so_far": "Where it could be judged it agrees: {agree} of {entries} entries.",

@@ -1199,7 +1199,6 @@ SENTENCES: dict[str, str] = {
     "views.evidence.wrong_stored": "按结构不为零的 {stored} 个元素中有 {wrong} 个不一致（全部共 {entries} 个）；",
     "views.evidence.not_refined": "其中 {refined} 个（差得最多的和随机抽取的）做了细化，其余的误差相同，没有细化。",
     "views.evidence.right": "{entries} 个元素中 {agree} 个与{witnesses}一致，最大误差 {error}。",
-    "views.evidence.right_bare": "{entries} 个元素中 {agree} 个与{witnesses}一致。",
     "views.evidence.zeros": "它们在这些输入处全是 0，几乎说明不了 backward 的对错：请换别的输入再试。",
     "views.evidence.subgradient": "在 {inputs} 的折点上，backward 取的斜率介于左右导数之间（次梯度）。",
     "views.evidence.so_far": "能判断的部分是一致的：{entries} 个元素中的 {agree} 个。",

@@ -218,16 +218,12 @@ def _size_of_worst(block: Block) -> float:
 
 
 def _right(check: GradcheckReport) -> list[str]:
-    blocks = list(check.blocks.values())
-    entries = sum(b.entries for b in blocks)
-    smooth = [b.largest_error for b in blocks if b.verdict == "match"]
-    agree = sum(b.entries - b.wrong for b in blocks if b.verdict != "undecided")
-    if entries and not agree:
-        return []  # only directions agree, which the reason tells
-    params = {"agree": formats.count(agree), "entries": formats.count(entries), "witnesses": witnesses(blocks)}
-    if smooth:
-        params["error"] = formats.error(max(smooth))
-    lines = [messages.text(f"views.evidence.right{'' if smooth else '_bare'}", **params)]
+    blocks, lines = list(check.blocks.values()), list[str]()
+    entries, smooth = sum(b.entries for b in blocks), [b for b in blocks if b.verdict == "match"]
+    if smooth:  # else only directions agree, which the reason tells, or the slopes at a kink
+        counts = {"agree": formats.count(sum(b.entries for b in smooth)), "entries": formats.count(entries)}
+        error = formats.error(max(b.largest_error for b in smooth))
+        lines = [messages.text("views.evidence.right", **counts, error=error, witnesses=witnesses(smooth))]
     if entries and all(b.structure == "zero" for b in blocks):
         lines.append(messages.text("views.evidence.zeros"))
     kinks = dict.fromkeys(b.input_name for b in blocks if b.verdict == "subgradient")

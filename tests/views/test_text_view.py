@@ -247,7 +247,7 @@ def test_infinite_gradients_are_infinite_everywhere():
 def test_a_kink_is_right_and_named():
     block = samples.block(np.eye(2), np.diag([1.0, 0.0]), names=("y", "x"), verdict="subgradient", wrong=0)
     shown = text(samples.gradcheck(blocks={(0, 0): block}))
-    assert "It agrees in 4/4 entries with finite differences" in shown
+    assert "It agrees in" not in shown  # one side of the kink alone may
     assert "At a kink of `x`" in shown
     assert "largest error 1.0" not in shown.split("block ")[0]
 

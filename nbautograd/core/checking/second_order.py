@@ -6,6 +6,7 @@ A large function is checked at a few directions, numbers in and numbers out, lik
 from __future__ import annotations
 
 import ast
+import dataclasses
 import itertools
 import math
 import sys
@@ -254,7 +255,7 @@ def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun, inside: Ins
         blamed = inside(run, _functions(problem, outputs, run))
     params["what"] = Phrase("causes.double_backward_wrong.what", **params, why="")
     if blamed:
-        yield from blamed
+        yield from (dataclasses.replace(one, code="double_backward_wrong") for one in blamed)
     elif problem.direct:
         yield Finding("double_backward_wrong", "bug", "causes.double_backward_unknown", params, None, line)
     else:  # what a callable does around its Functions may be wrong as well
