@@ -379,7 +379,7 @@ SENTENCES: dict[str, str] = {
     "checking.forward_over_reverse_wrong.what": "在 backward 之上用前向模式求得的二阶导数（torch.func.hessian 就是这样做的）和反向模式求得的不同。",
     "checking.forward_over_reverse_wrong.advice": "forward 交给 backward 的东西必须带着它的切向量：请保存输入或输出，不要保存由它们算出来的东西。",
     "checking.sampled_directions": "它们只沿随机方向检查过，没有对 {elements} 个元素两两检查。",
-    "checking.not_kept": "这个 Function 和它的输入已经不在了（报告来自另一个内核，之后又有了许多报告，或者输入太大）。请重新运行检查。",
+    "checking.not_kept": "这个 Function 和它的输入已经不在了：报告太旧、来自另一个内核，或者输入太大。请重新运行检查。",
     "checking.motion_no_function": "`{function}` 没有可以逐步运行的 backward。请单独检查其中用到的 `torch.autograd.Function`，再对它使用慢放。",
 
     # ---- command ----
@@ -511,7 +511,7 @@ SENTENCES: dict[str, str] = {
     "command.help.check": "检查 Function 的梯度，或者与参考实现比较",
     "command.help.check.more": "MODULE 可以从当前文件夹导入，或者是以 .py 结尾的路径。Function 正确时退出状态为 0，错误时为 1；它或其中某一行无法判断，或无法运行时，为 2。",
     "command.help.check.function": "要检查的 Function 或可调用对象",
-    "command.help.check.reference": "参数相同、用 torch 自带的运算算出同样结果的可调用对象；不给出时检查梯度",
+    "command.help.check.reference": "用 torch 自带的运算算出同样结果的可调用对象；不给出时检查梯度",
     "command.help.check.inputs": "返回输入元组的可调用对象，或者元组本身，或者 .pt 文件（其中的值不会输出）。前几个参数是大小的可调用对象，还会以其他大小调用",
     "command.help.json": "另写成 JSON",
     "command.help.html": "另写成 HTML 页面",
@@ -598,8 +598,6 @@ SENTENCES: dict[str, str] = {
     "course.asked.wrong_unclassified": "`{input}` 的梯度不是题目要求的那个。",
     "course.asked.wrong_unclassified.advice": "题目规定了梯度，它不一定是 forward 的导数。请取一个数算出来，比一比。",
     # N, K
-    "course.needs_input_grad_raised": "只有 {wanted} 需要梯度时，backward 抛出 {error}: {said}",
-    "course.needs_input_grad_wrong": "只有 {wanted} 需要梯度时，结果不对，虽然所有输入都需要梯度时是对的。",
     "course.kink_convention": "正好在折点上，`{input}` 的梯度不是题目规定的值。",
     "course.kink_wrong": "正好在折点上，`{input}` 的梯度落在左右导数之外。",
     # A, T, M, R
@@ -680,8 +678,6 @@ SENTENCES: dict[str, str] = {
     "course.advice.edge_value": "你的 forward 的哪一步想当然了：某种形状，还是输入里没有 0？",
     "course.advice.edge_gradient": "你的 backward 的哪一步做了想当然的假设：输入带有批、矩阵是方阵、维数固定，还是输入里没有 0？",
     "course.advice.edge_raised": "哪一步默认了某种形状：批次、内存布局（`view`），还是维数？",
-    "course.advice.needs_input_grad_wrong": "检查每个 `ctx.needs_input_grad[...]`：编号与它把守的梯度对得上吗？",
-    "course.advice.needs_input_grad_raised": "不需要的梯度是 None，由它算出的一切也都要跟着省去。",
     "course.advice.kink_convention": "看看 `<` 和 `<=`：正好在折点上时由哪一个决定？",
     "course.advice.kink_wrong": "在折点处把你的 backward 算一遍：常见的原因是 0/0 和 sign(0)。",
     "course.advice.mutates_input": "用不带下划线的运算，或者先 clone。",
@@ -846,9 +842,8 @@ SENTENCES: dict[str, str] = {
     "explain.trap.sqrt_at_zero": "`sqrt` 在 0 处的导数是无穷。",
     "explain.trap.std_of_one": "单个数的无偏 `std` 或 `var` 要除以 0。",
     "explain.trap.log_of_zero": "0 的 `log` 是负无穷，它在那里的导数是无穷。",
-    "explain.trap.xlogy_at_zero": "`xlogy` 对第二个参数的导数要除以这个参数，而它是 0。",
     "explain.trap.exp_overflow": "`{op}` 溢出：结果对其 dtype 来说太大。",
-    "explain.trap.zero_over_zero": "零除以零，例如对空掩码求平均，或 `norm`、`atan2` 在 0 处的导数。",
+    "explain.trap.zero_over_zero": "零除以零，例如对空掩码求平均，或 `norm` 在 0 处的导数。",
     "explain.trap.division_by_zero": "有除以 0 的运算。",
     "explain.trap.pow_at_zero": "底数为 0 的幂：指数在 0 与 1 之间或小于 0 时，导数是无穷。",
     "explain.trap.pow_of_negative": "负数的非整数次幂不是实数，对指数的导数也不存在。",

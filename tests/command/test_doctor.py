@@ -44,6 +44,26 @@ def test_versions_are_those_of_pyproject(version, mark):
     assert installed("anywidget", version_of=lambda name: version).mark == mark
 
 
+@pytest.mark.parametrize(
+    ("where", "found", "check", "mark", "said"),
+    [
+        ("torch.version.cuda", "13.0", doctor_module._torch, "✓", "CUDA 13.0"),
+        ("torch.__version__", "99.0", doctor_module._torch, "✓", "tested with"),
+        (
+            "nbautograd.command.doctor.kernel_python",
+            lambda: None,
+            doctor_module._kernel,
+            "✗",
+            "no kernel named python3",
+        ),
+    ],
+)
+def test_what_is_odd_here_is_named(where, found, check, mark, said, monkeypatch):
+    monkeypatch.setattr(where, found)
+    assert check().mark == mark
+    assert said in check().sentence
+
+
 def extension(folder: Path, name: str, version: str) -> str:
     (folder / name).mkdir(parents=True)
     (folder / name / "package.json").write_text(json.dumps({"version": version}))

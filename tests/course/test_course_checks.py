@@ -217,6 +217,13 @@ def test_a_declared_gradient_is_spoken_of_only_where_one_is_declared():
     assert spoken == [True, False]
 
 
+def test_a_declared_gradient_is_the_same_whichever_inputs_want_one():
+    both = Exercise("ste", "Multiply", "value gradient", lambda a, b: a.round() + b.round(),
+        lambda draw: (draw.normal(3), draw.normal(3)), vjp=lambda a, b, g: (g, g))  # fmt: skip
+    answer = product(value="a.round() + b.round()", returned=f"return g, g if {WANTED}[0] else None")
+    assert check(both, answer).codes == ("needs_input_grad_wrong",)
+
+
 ABS = """class Abs(Function):
     @staticmethod
     def forward(ctx, x):

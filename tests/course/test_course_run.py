@@ -15,6 +15,7 @@ from nbautograd import messages
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.rendering import mimebundle
+from nbautograd.course.result import CheckResult
 from nbautograd.course.run import check, placeholder
 
 MULTIPLY = Exercise("multiply", "Multiply", "value gradient", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)))
@@ -144,6 +145,11 @@ def test_other_seeds_are_other_points():
     first, again, other = seen[:3], seen[3:6], seen[6:]
     assert first == again
     assert set(first).isdisjoint(other)
+
+
+def test_a_failure_without_a_sentence_names_its_check():
+    (said,) = CheckResult("custom", "failed", (Failure("odd"),)).sentences("fix")
+    assert said == messages.text("course.only_failed", check=messages.text("course.check.custom"))
 
 
 def test_an_exercise_that_no_check_could_be_made_of_is_refused():

@@ -9,6 +9,9 @@ from string import Formatter
 import pytest
 
 from nbautograd import messages
+from nbautograd.core.explaining.not_finite import SENTENCE_OF, TRAPS
+from nbautograd.core.kernel.layouts import GRADS, INPUTS
+from nbautograd.course.exercise import CHECKS
 from nbautograd.messages import LANGUAGES, catalogue, language, set_language, text
 
 ROOT = Path(__file__).parents[2]
@@ -123,6 +126,23 @@ def test_every_sentence_that_is_asked_for_exists():
     missing = {key: file for key, file in asked_for().items() if key not in catalogue("en")}
     assert missing == {}
     assert len(asked_for()) > 40
+
+
+FAMILIES = {
+    "views.compare_change": {*INPUTS, *GRADS, "stacked", "mixed", "autocast", "odd", "large"},
+    "explain.trap": {SENTENCE_OF.get(trap.rule, trap.rule) for trap in TRAPS},
+    "course.check": set(CHECKS),
+    "views.reason": {"low_precision", *(key.partition("because_")[2] for key in catalogue("en"))},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_has_a_sentence_for_what_the_code_names_and_no_other(family):
+    stems = [key.removeprefix(f"{family}.") for key in catalogue("en") if key.startswith(f"{family}.")]
+    assert set(stems) <= FAMILIES[family]
+    assert family == "views.reason" or set(stems) == FAMILIES[family]
+    for stem in stems:
+        assert text(f"{family}.{stem}", **dict.fromkeys(places(catalogue("en")[f"{family}.{stem}"]), 1))
 
 
 @pytest.mark.parametrize(

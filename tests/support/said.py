@@ -46,7 +46,12 @@ def listen() -> None:
                 known.add(key)
                 words(self)
 
+        def from_copy(self: Any, state: dict[str, Any]) -> None:  # what a copy of the process made
+            self.__dict__.update(state)
+            words(self)
+
         cls.__init__ = init  # type: ignore[misc]
+        cls.__setstate__ = from_copy  # type: ignore[attr-defined]
 
     spoken(Phrase, str, lambda one: one.message_id)
     spoken(Finding, lambda one: one.message, lambda one: one.message_id)

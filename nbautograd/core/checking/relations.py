@@ -96,7 +96,7 @@ def relation(variants: Callable[..., Iterator[Variant]]) -> Callable[..., Iterat
 
 
 def _said(error: Exception) -> str:
-    return phrases.short(stumbles.said(error).strip().removesuffix("."), SAID)
+    return phrases.short(stumbles.said(error).strip().removesuffix(".") or type(error).__name__, SAID)
 
 
 def given(problem: Problem) -> Point:

@@ -110,6 +110,7 @@ SENTENCE_OF = {
     **dict.fromkeys(f"{_EDGES} acosh_at_one atanh_at_one logit_at_ends".split(), "edge"),
     **dict.fromkeys(("zero_times_inf", "division_by_infinity"), "inf_minus_inf"),
     "prod_at_zero": "exp_overflow",
+    "xlogy_at_zero": "division_by_zero",
     **dict.fromkeys(("mean_of_nothing", "norm_at_zero", "atan2_at_zero"), "zero_over_zero"),
 }
 

@@ -1,8 +1,7 @@
-"""The gradient: the one asked for at drawn points, for every subset of inputs; then all that gradcheck finds."""
+"""The gradient: the one asked for at drawn points; then all that gradcheck finds."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -28,7 +27,6 @@ from nbautograd.course.exercise import Failure
 from nbautograd.course.sentences import from_finding
 
 TOLD = 4
-MANY = 6  # inputs of which not every subset is tried, only each alone and all but each
 # what is no bug to the checker, as torch sums it up or converts it in silence, and is here: it is what is to be learnt
 COUNTED = {"grad_shape_reduced", "grad_dtype_cast"}
 # how a gradient differs from the one asked for -> the sentence
@@ -38,7 +36,7 @@ SAID = {code: f"causes.{code}.what" for code in ("sign", "constant_factor")}
 WHATEVER_IS_ASKED = COUNTED | {
     *("ignores_grad_output", "nonlinear_in_grad_output", "affine_in_grad_output"),
     *("mutates_grad_output", "mutates_input", "mutates_saved", "grad_buffer_reused"),
-    *("shared_state", "nondeterministic_forward", "nondeterministic_backward"),
+    *("shared_state", "nondeterministic_forward", "nondeterministic_backward", "needs_input_grad_wrong"),
 }
 
 
@@ -60,7 +58,7 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
             yield from findings(attempt, inputs) or _not_the_one_asked_for(attempt, inputs, weights, found, right)
             return
     told = [*findings(attempt, attempt.point()), *_changed(attempt)]
-    yield from told or itertools.islice(itertools.chain(_mixed_up(attempt), _subsets(attempt)), 1)
+    yield from told or _mixed_up(attempt)
 
 
 def findings(attempt: Attempt, inputs: tuple[Any, ...]) -> list[Failure]:
@@ -97,26 +95,6 @@ def _mixed_up(attempt: Attempt) -> Iterator[Failure]:
         same = False
     if not same:
         yield Failure("shared_state", "causes.shared_state.what", more=("causes.shared_state.advice",))
-
-
-def _subsets(attempt: Attempt) -> Iterator[Failure]:
-    """Whichever inputs want a gradient, they get the right one."""
-    inputs = attempt.point()
-    where = positions(inputs)
-    everything = attempt.reference_run(inputs)
-    weights = cotangents(everything.outputs, attempt.seed)
-    right = dict(zip(where, attempt.expected_gradients(everything, weights), strict=True))
-    sizes = range(1, len(where)) if len(where) <= MANY else sorted({1, len(where) - 1})
-    for wanted in (chosen for size in sizes for chosen in itertools.combinations(where, size)):
-        alone = ", ".join(f"`{attempt.names(inputs)[k]}`" for k in wanted)
-        try:
-            found = vjp(forward(attempt.call, copies(inputs, wanted)), weights)
-        except Exception as error:
-            yield exceptions.plainly("needs_input_grad_raised", error, wanted=alone)
-            return
-        if not all(map(attempt.allclose, found, (right[k] for k in wanted))):
-            yield Failure("needs_input_grad_wrong", "course.needs_input_grad_wrong", {"wanted": alone})
-            return
 
 
 def _not_the_one_asked_for(

@@ -74,8 +74,13 @@ def wait_until(condition):
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("address", ["dask:127.0.0.1:1", "ray://127.0.0.1:1", "dask://"])
-def test_an_address_that_is_none(address):
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [("dask:127.0.0.1:1", "executor"), ("ray://127.0.0.1:1", "executor"), ("dask://", "executor"),
+     ("dask://127.0.0.1:1", "distributed")],
+)  # fmt: skip
+def test_an_address_that_is_none(address, why, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MarkError) as raised, batch.executor(address=address):
         pass
-    assert raised.value.message_id == "course.mark.no_executor"
+    assert raised.value.message_id == f"course.mark.no_{why}"

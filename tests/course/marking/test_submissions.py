@@ -154,3 +154,9 @@ def test_a_release_has_one_notebook_with_exercises(tmp_path, files):
     with pytest.raises(MarkError) as raised:
         assignment(put(tmp_path, {**files, "hw_exercises.py": EXERCISES.encode()}))
     assert raised.value.message_id == "course.mark.no_release"
+
+
+def test_a_folder_without_a_submission_is_named(tmp_path):
+    with pytest.raises(MarkError) as raised:
+        submissions(tmp_path, WHAT)
+    assert raised.value.message_id == "course.mark.no_submissions"
