@@ -601,7 +601,6 @@ SENTENCES: dict[str, str] = {
     "course.kink_convention": "Exactly at the kink, the gradient of `{input}` is not the one the exercise states.",
     "course.kink_wrong": "Exactly at the kink, the gradient of `{input}` is not between the two one-sided derivatives.",
     # A, T, M, R
-    "course.mutates_input": "Calling it changes its input `{input}`, which belongs to the caller.",
     # D, F, B
     "course.once_differentiable": "The gradient cannot be differentiated again: backward is decorated with `once_differentiable`, but second derivatives are required here.",
     "course.double_backward_raised": "Differentiating the gradient again raised {error}: {said}",

@@ -601,7 +601,6 @@ SENTENCES: dict[str, str] = {
     "course.kink_convention": "正好在折点上，`{input}` 的梯度不是题目规定的值。",
     "course.kink_wrong": "正好在折点上，`{input}` 的梯度落在左右导数之外。",
     # A, T, M, R
-    "course.mutates_input": "调用会改动输入 `{input}`，而它属于调用者。",
     # D, F, B
     "course.once_differentiable": "梯度不能再求导：backward 上面写着 `once_differentiable`，而这里要用二阶导数。",
     "course.double_backward_raised": "对梯度再求导时抛出了 {error}: {said}",

@@ -1,4 +1,4 @@
-"""Which sentences the tests put into words: whatever is made of one is put into words at once."""
+"""Which sentences the tests put into words: whatever the package makes of one is put into words at once."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ class Table(dict[str, str]):
 
 
 def listen() -> None:
-    """Put what the package makes of each sentence into words at once: what lacks a parameter fails where it is made.
-
-    The first of an id does for all; what a test makes by hand may lack some.
-    """
+    """Put the first of each id into words as it is made: what lacks a parameter fails there, not where it is read."""
     import nbautograd
     from nbautograd import messages
     from nbautograd.core.display import Phrase
@@ -33,15 +30,14 @@ def listen() -> None:
     from nbautograd.course.sentences import steps
 
     messages._TABLES = {lang: Table(table) for lang, table in messages._TABLES.items()}
-    known: set[tuple[str, str]] = set()
-    makers = (dataclasses.__file__, os.path.dirname(nbautograd.__file__))
+    makers = (dataclasses.__file__, os.path.dirname(nbautograd.__file__))  # what a test makes by hand may lack some
 
-    def spoken(cls: type, words: Callable[[Any], Any], name: Callable[[Any], str]) -> None:
-        plain = cls.__init__
+    def spoken(cls: Any, words: Callable[[Any], Any]) -> None:
+        plain, known = cls.__init__, set()
 
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
             plain(self, *args, **kwargs)
-            key = cls.__name__, name(self)
+            key = str(getattr(self, "message_id", self))
             if key not in known and sys._getframe(1).f_code.co_filename.startswith(makers):
                 known.add(key)
                 words(self)
@@ -50,12 +46,11 @@ def listen() -> None:
             self.__dict__.update(state)
             words(self)
 
-        cls.__init__ = init  # type: ignore[misc]
-        cls.__setstate__ = from_copy  # type: ignore[attr-defined]
+        cls.__init__, cls.__setstate__ = init, from_copy
 
-    spoken(Phrase, str, lambda one: one.message_id)
-    spoken(Finding, lambda one: one.message, lambda one: one.message_id)
-    spoken(Failure, lambda one: steps(one, "fix"), lambda one: f"{one.sentence}{one.more}")
+    spoken(Phrase, str)
+    spoken(Finding, lambda one: one.message)
+    spoken(Failure, lambda one: steps(one, "fix"))
 
 
 def unsaid() -> list[str]:
