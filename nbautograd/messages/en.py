@@ -51,7 +51,6 @@ SENTENCES: dict[str, str] = {
     "audit.runs_once": "Its backward works once and raises when it runs again on the same graph. Gradients cannot be compared entry by entry.",
     "audit.profiled": "A profiler was recording. Copying the inputs would have changed its table.",
     # ---- causes ----
-    # pieces
     "causes.value_of_input": "the gradient of `{input}`",
     "causes.value_from_line": "the gradient of `{input}`, which comes from line {line}: `{expression}`",
     "causes.input_through": "{input}` through `{output}",
@@ -71,7 +70,6 @@ SENTENCES: dict[str, str] = {
     "causes.and_before": ", and what it is computed from",
     "causes.hint_none.what": "The gradient of `{input}` is wrong.",
     "causes.hint_none_function.what": "Something is wrong with this Function or its backward.",
-    # whole blocks
     "causes.mended.what": "One expression in the gradient of `{input}` is wrong.",
     "causes.mended_sign.what": "A sign is wrong in the gradient of `{input}`.",
     "causes.mended_transpose.what": "The gradient of `{input}` has a transpose too many or too few.",
@@ -92,7 +90,6 @@ SENTENCES: dict[str, str] = {
     "causes.sign.advice": "Put a minus in front of {value}.",
     "causes.constant_factor.what": "The gradient of `{input}` is the right one times a constant.",
     "causes.constant_factor.advice": "Look at what {value} is multiplied by: every entry is {ratio} times what it should be.",
-    # which entries
     "causes.share_missing.what": "The gradient of `{input}` lacks the contribution of one expression of forward.",
     "causes.share_missing.advice": "Backward treats `{expression}` (line {at}) as a constant. Add what comes through it to {value}.",
     "causes.missing_entries.what": "In the Jacobian of `{input}`, {wrong} of {entries} entries are zero and should not be; the others are right.",
@@ -107,14 +104,12 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_derivative_part.what": "The gradient of `{input}` has the right pattern but wrong values, and only in `{part}`.",
     "causes.kink_wrong.what": "At these inputs the gradient of `{input}` is wrong at kinks of forward, and right elsewhere.",
     "causes.kink_wrong.advice": "Look at {value}: at a kink any value between the slopes on both sides is fine, but yours is outside.",
-    # factors
     "causes.wrong_derivative.what": "The gradient of `{input}` has the right pattern but wrong values.",
     "causes.wrong_derivative.advice": "{shared}Work out the derivative again and compare it with {value}.",
     "causes.wrong_unclassified.what": "The gradient of `{output}` with respect to `{input}` is wrong.",
     "causes.wrong_unclassified.advice": "{shared}Compare the Jacobian of backward with that of forward, and look at {value}.",
     "causes.nonfinite.what": "Your backward gives NaN or inf in {wrong} entries of the gradient of `{input}`, where forward is finite.",
     "causes.nonfinite.advice": "Look for a division by zero, a log or root at 0, or an `exp` that overflows, in {value}.",
-    # linearity
     "causes.ignores_grad_output.what": "The gradient of `{input}` does not depend on grad_output: it is the same with grad_output = 0.",
     "causes.ignores_grad_output.advice": "Multiply by grad_output in {value}, by the chain rule.",
     "causes.affine_in_grad_output.what": "The gradient of `{input}` is not 0 for grad_output = 0: backward adds something outside the chain rule.",
@@ -534,7 +529,6 @@ SENTENCES: dict[str, str] = {
     "command.check.no_name": "`{module}` has no `{name}`.",
     "command.check.raised": "The check could not be run: {error}",
     # ---- course ----
-    # what the checks ask
     "course.check.value": "value of forward",
     "course.check.gradient": "gradient",
     "course.check.edges": "unusual shapes",
@@ -571,14 +565,12 @@ SENTENCES: dict[str, str] = {
     "course.mark.too_slow": "The answer takes too long.",
     "course.mark.unmarked": "Not marked: {name}. {reason} This is not the submission's fault; run again with `--resume`.",
     "course.only_failed": "This does not pass yet: {check}.",
-    # the answer as a whole
     "course.not_defined": "The cell does not define `{name}`. The checks look for exactly this name.",
     "course.cannot_call": "The answer cannot be called: {error}: {said}",
     "course.no_callable": "`{name}` is a value of type {type}, which cannot be called on tensors.",
     "course.check_raised": "This could not be checked, since your code raised {error}: {said}",
     "course.own_raised": "Your answer raised {error} when it was tried: {said}",
     "course.own_unusable": "It could not be tried as the exercise asks. Compare what it is, what it takes and what it returns with the cell as it was given. Python says: {error}: {said}",
-    # V
     "course.forward_raised": "Calling your answer raised {error}: {said}",
     "course.backward_raised": "Its backward raised {error}: {said}",
     "course.forward_no_tensor": "forward returns {type}, but PyTorch needs a tensor.",
@@ -586,7 +578,6 @@ SENTENCES: dict[str, str] = {
     "course.forward_shape": "Output {which} of {count} has shape {got}; for these inputs it should have shape {expected}.",
     "course.forward_dtype": "Output {which} of {count} is {got}; it should be {expected}, like its inputs.",
     "course.forward_value": "forward differs from the formula in {wrong} of {entries} elements of output {which}, such as {got} where {expected} is right.",
-    # E and O
     "course.edge_value": "For inputs of shapes {shapes}: {said}",
     "course.edge_gradient": "For inputs of shapes {shapes}, the gradient is wrong, although it is right for others.",
     "course.edge_raised": "For inputs of shapes {shapes}, it raises: {said}",
@@ -594,14 +585,10 @@ SENTENCES: dict[str, str] = {
     "course.omitted_value": "Without `{name}`: {said}",
     "course.omitted_gradient": "Without `{name}`, the gradient of the other inputs is wrong.",
     "course.omitted_raised": "Without `{name}` it raises: {said}",
-    # G with a declared backward
     "course.asked.wrong_unclassified": "The gradient of `{input}` is not the one the exercise asks for.",
     "course.asked.wrong_unclassified.advice": "The exercise declares its gradient: it may not be the derivative of forward. Work it out for one number and compare.",
-    # N, K
     "course.kink_convention": "Exactly at the kink, the gradient of `{input}` is not the one the exercise states.",
     "course.kink_wrong": "Exactly at the kink, the gradient of `{input}` is not between the two one-sided derivatives.",
-    # A, T, M, R
-    # D, F, B
     "course.once_differentiable": "The gradient cannot be differentiated again: backward is decorated with `once_differentiable`, but second derivatives are required here.",
     "course.double_backward_raised": "Differentiating the gradient again raised {error}: {said}",
     "course.double_backward_wrong": "The gradient is right, but differentiating it again gives wrong numbers.",
@@ -614,7 +601,6 @@ SENTENCES: dict[str, str] = {
     "course.vmap_wrong": "vmap with in_dims={dims} gives different values than calling it on one sample at a time.",
     "course.vmap_gradient": "With in_dims={dims} the values of vmap are right, but their gradients are not those of single samples.",
     "course.vmap_without_function": "Under vmap neither `{name}` nor another Function of yours is in the graph. torch differentiates what it recorded, without your backward.",
-    # C, P, W
     "course.leak": "An output stays in memory after the last reference to it is gone: something on ctx leads back to it.",
     "course.saved_too_much": "{got} bytes are kept for backward; {most} are enough.",
     "course.too_many_calls": "One forward and backward make {got} calls of the black box; {most} are enough.",
@@ -622,7 +608,6 @@ SENTENCES: dict[str, str] = {
     "course.not_through_function": "The result did not come through the `apply` of `{name}`, so its backward never runs.",
     "course.native_autograd": "Line {line} asks torch for the derivative; it should be written by hand.",
     "course.ready_made": "`{name}` (line {line}) computes what is to be written here.",
-    # a result
     "course.result.passed_more": "Checked at random points: {checks}",
     "course.result.unanswered_more": "Replace `...` with your answer and run the cell.",
     "course.result.waiting": "Not checked yet: {checks}",
@@ -631,12 +616,10 @@ SENTENCES: dict[str, str] = {
     "course.chip.passed": "right",
     "course.chip.failed": "not yet",
     "course.chip.unanswered": "not answered yet",
-    # progress
     "course.progress.title": "Exercises of this notebook: {done} of {count} right",
     "course.progress.none": "No exercise has been tried in this session yet: run the cells that begin with `%%exercise`.",
     "course.progress.tries": "tries",
     "course.progress.state": "state",
-    # finding and reading
     "course.unknown": "There is no exercise named `{name}` here. Its declaration travels with the notebook: is it in the same folder?",
     "course.declarations_broken": "The exercises declared in {file} cannot be read: {reason}",
     "course.no_jupytext": "Source notebooks are read with jupytext, which is not installed here: pip install jupytext.",
@@ -645,13 +628,11 @@ SENTENCES: dict[str, str] = {
     "course.answer_of_no_exercise": "{file} has an answer to `{exercise}`, which is no exercise of the notebook.",
     "course.edit_misses": "An answer to `{exercise}` replaces text that is not in the solution, or that occurs there more than once: {text}",
     "course.marker_alone": "A solution marker has no partner in the cell that begins with `{text}`. Each `### BEGIN SOLUTION` needs an `### END SOLUTION`.",
-    # the magics
     "course.magic.help": "Run the cell, then check the answer to an exercise.\n\nThe cell runs as always, its Functions are recorded, and each check that fails says one sentence.\n\nExamples::\n\n    %%exercise multiply\n    class Multiply(Function): ...\n\n    %%exercise multiply --hints where\n\nOptions::\n\n  --hints {{what,where,fix}}  what is wrong (what, the default), also where (where), also what to do (fix)",
     "course.magic.help_progress": "List the exercises of this notebook, how often each was tried in this session, and its state.\n\nWith names, the cell stops unless those exercises have an answer.\n\nExamples::\n\n    %exercises\n\n    %exercises multiply",
     "course.magic.needed": "This cell needs your answer to `{name}`: run that exercise first.",
     "course.magic.no_name": "`%%exercise` needs the name of an exercise after it, as in `%%exercise multiply`.",
     "course.magic.one_name": "`%%exercise` takes one name, not `{text}`.",
-    # release
     "course.stale": "{name}: the Chinese cell `{pair}` was made from an older English text. Bring it up to date, then write of=\"{stamp}\" into its marker.",
     "course.stale_note": "The English text has changed since this was translated.",
     "course.template_task": "The square has the derivative twice its input. Write `backward`.",
@@ -670,7 +651,6 @@ SENTENCES: dict[str, str] = {
     "course.refused.twice": "Not released: the exercise `{exercise}` has two cells.",
     "course.refused.no_magic": "Not released: the cell of `{exercise}` has to begin with the line `%%exercise {exercise}`; without it nothing is checked.",
     "course.refused.not_loaded": "Not released: no code cell before the first exercise has the line `%load_ext nbautograd`; without it `%%exercise` is unknown.",
-    # what to do, the last hint
     "course.advice.forward_value": "Compute one small example by hand and compare it with what your forward returns.",
     "course.advice.forward_shape": "Compare the shape with that of the formula for the same inputs: is a sum or a transpose too many?",
     "course.advice.forward_dtype": "Convert nothing inside forward; the inputs' dtype carries over by itself.",
@@ -703,7 +683,6 @@ SENTENCES: dict[str, str] = {
     "course.checking": "Checking `{name}`",
 
     # ---- explain ----
-    # the answer as a whole
     "explain.nothing": "Nothing wrong was found: no gradient is missing, no NaN or infinity was seen, and no step that changes nothing.",
     "explain.not_torch": "`explain` knows no gradient error like this, so it has nothing to add to its message.",
     "explain.caught": "The program caught this error itself and went on.",
@@ -748,7 +727,6 @@ SENTENCES: dict[str, str] = {
     "explain.no_error": "There is no error to explain yet. Write a tensor or a function after it, such as `%autograd_explain loss`.",
     "explain.asked_before": "The kernel has restarted since. Run the cell again.",
     "explain.no_cell": "No cell {number} ran in this session.",
-    # in place
     "explain.in_place.changed": "Line {line}, `{text}`, changed {tensor} in place.",
     "explain.in_place.saved": "`{op}`{at} had saved a tensor of shape {shape} in that memory for its backward.",
     "explain.in_place.rule": "Before its last backward, write only into a new tensor or a `.clone()`, not into what a graph saved. Its views and what `detach()` gives share that memory.",
@@ -756,13 +734,11 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.changed_somewhere": "The memory of {tensor} was written into after it had been saved for backward.",
     "explain.in_place.module": "Line {line}, `{text}`, ran `{module}`, `{kind}`, which changed its input in place; with `inplace=False` it makes a new tensor.",
     "explain.hidden": "torch {version} does not show what a node saved without unpacking it, so the tensor cannot be named.",
-    # second backward
     "explain.freed.earlier": "An earlier backward{at} freed a part of this graph.",
     "explain.freed.create_graph": "Line {line}, `{text}`, computed gradients without a graph of their own, and they went into `{root}`.",
     "explain.freed.tie": "Line {line}, `{text}`, uses what `{by}` in line {made} computed. An earlier backward has already gone through that.",
     "explain.freed.rule": "A backward frees its graph. Compute again what a later one needs, `.detach()` what is carried on, or keep the graph with `retain_graph=True`.",
     "explain.freed.again": "An earlier backward already went through `{root}`.",
-    # no grad
     "explain.no_grad.detach": "Line {line}, `{text}`, takes {tensor} out of the graph: no gradient goes back to it from there.",
     "explain.no_grad.no_grad": "What line {line}, `{text}`, computed with gradients switched off has no graph.",
     "explain.no_grad.switched_off": "They were switched off by line {line}, `{text}`.",
@@ -789,7 +765,6 @@ SENTENCES: dict[str, str] = {
     "explain.grad_none.frozen": "`{name}` is frozen{at}: its `requires_grad` is False, so no backward gives it a gradient.",
     "explain.grad_none.detached": "`{name}` is detached: it shares the memory of `{of}` and has no graph.",
     "explain.grad_none.not_stepped": "Line {line}, `{text}`, does not change `{name}`: no backward brought a gradient.",
-    # the line that raises
     "explain.leaf.what": "Line {line}, `{text}`, changes `{name}` in place: a leaf that requires grad, or a view of one.",
     "explain.leaf.rule": "A leaf that requires grad can be changed in place only under `torch.no_grad()`. To differentiate the change, make it in a `.clone()`.",
     "explain.view.what": "Line {line}, `{text}`, changes `{name}` in place, a view that torch does not let be changed.",
@@ -811,7 +786,6 @@ SENTENCES: dict[str, str] = {
     "explain.empty_optimizer.rule": "The optimizer got no parameters, as when an iterator was used up before, or a module has none.",
     "explain.unused_parameters.what": "These parameters took no part in the loss of the iteration before, and DistributedDataParallel still waits for their gradients: {name}.",
     "explain.unused_parameters.rule": "Use every parameter that requires grad in each forward, or pass `find_unused_parameters=True`.",
-    # a Function's own
     "explain.returned_number.what": "`{function}.backward` returns {got} values in line {line}, and forward takes {expected} arguments ({inputs}).",
     "explain.returned_number.rule": "backward returns one value per argument of forward, in the same order, with None for arguments that have no gradient.",
     "explain.returned_shape.what": "`{function}.backward` returns for `{argument}` a gradient of shape {got}, and `{argument}` has shape {expected}.",
@@ -824,7 +798,6 @@ SENTENCES: dict[str, str] = {
     "explain.mark_dirty.rule": "Mark only what was changed in place, and return it.",
     "explain.save_for_backward.what": "`{function}` hands `save_for_backward` in line {line} something that is not a tensor.",
     "explain.save_for_backward.rule": "`save_for_backward` takes tensors and None; other objects are kept on ctx, such as `ctx.scale = scale`.",
-    # NaN and infinity
     "explain.not_finite.forward": "The first {what} comes out of `{op}` in line {line}, `{text}`: {count} of {size} elements.",
     "explain.not_finite.came_in": "Line {line}, `{text}`, uses {tensor}, which already holds {what}; no operation that was watched made it.",
     "explain.not_finite.saved": "`{op}` saved a value at which it gives {what}.",
@@ -856,7 +829,6 @@ SENTENCES: dict[str, str] = {
     "findings.look_at_line": "Look at line {line}.",
 
     # ---- graphs ----
-    # the graph itself
     "graphs.output": "output{number}",
     "graphs.listed": "{first}, {last}",
     "graphs.no_graph": "`{name}` has no graph: it does not require grad. Was it detached, computed under `torch.no_grad()`, or made only from tensors that need no gradient?",
@@ -866,7 +838,6 @@ SENTENCES: dict[str, str] = {
     "graphs.cut": "Only the first {nodes} nodes of the graph are here.",
     "graphs.backward_raised": "backward stopped at `{node}`: {error}. The gradients that flowed up to then are in the picture.",
     "graphs.first_bad": "The first {what}, in the order of backward, was produced by `{node}`.",
-    # the picture
     "graphs.title": "Backward graph of {name}",
     "graphs.size": "{nodes} nodes, {edges} edges.",
     "graphs.steps": "In the order of backward: {steps}.",
@@ -905,7 +876,6 @@ SENTENCES: dict[str, str] = {
     "graphs.cut.integer": "integer",
     "graphs.cut.not_required": "needs no gradient",
     "graphs.cut.unused": "not reached",
-    # why is this grad None
     "graphs.none.has.what": "`{name}` has a gradient: the graph leads to it, and backward has brought one.",
     "graphs.none.unknown.what": "`{name}` is no longer known: the tensor that had this name when the graph was made is gone.",
     "graphs.none.removed.what": "`{name}` got a gradient in this backward, which has since been removed, as `zero_grad()` does.",
@@ -1040,7 +1010,6 @@ SENTENCES: dict[str, str] = {
     "lab.traceback": "traceback, with {count} torch frames",
     "lab.refused_untrusted": "This notebook is not trusted, so the change cannot be applied. Run the cell to trust its output.",
     # ---- magics ----
-    # help
     "magics.did_you_mean": "Did you mean `{near}`?",
     "magics.help": "Record every autograd Function that this cell defines, and report on it.\n\nThe cell runs as it would without this line. The Functions that it defines are recorded from then on,\nwherever they are called. With --inputs the Function is called, differentiated and checked at once.\n\nExamples::\n\n    %%autograd_function --inputs a, b\n    class Product(torch.autograd.Function): ...\n\n    %%autograd_function --inputs a, b --reference torch.mul\n    class Product(torch.autograd.Function): ...\n\nOptions::\n\n{options}\n\nLater, from any cell: %gradcheck f(a, b), %jacobian f(a, b), %autograd_graph loss, %autograd_calls,\n%autograd_compare f(a, b) torch.mul(a, b). A line with a wrong option runs nothing.",
     "magics.help_inputs": "the arguments to call it with, such as a, b; a dict gives them by name",
@@ -1060,7 +1029,6 @@ SENTENCES: dict[str, str] = {
     "magics.line_autograd_compare": "Compare two calls on the same arguments: outputs, gradients, graphs, saved bytes, time.\n\nReturns a Comparison. The second may be any expression of the first one's arguments.\n\nExamples::\n\n    %autograd_compare f(a, b) torch.mul(a, b)\n    %autograd_compare f(a, b) a * b",
     "magics.line_autograd_explain": "Explain the gradient error that the last cell ended in: which tensor, which line, and what to write instead.\n\nReturns an Explanation, made from what the error left behind. With --run the cell and those that\nit needs run once more, watched, in a copy of the process; with numbers, those cells. Nothing of yours changes, and the run\nstops where it would write files or reach the network or other processes.\n\nExamples::\n\n    %autograd_explain\n    %autograd_explain --run\n    %autograd_explain 3 5 7\n    %autograd_explain loss --run\n    %autograd_explain --on --run",
     "magics.line_autograd_audit": "Every custom gradient that a call uses, checked at what it gets there.\n\nThe call runs once, as it is written. Custom Functions inside it, yours and those of libraries, are watched and then checked.\nReturns an AuditReport, worst first. To watch backward as well, put %%autograd_audit above a cell.\n--budget 30: seconds that the checks may take; none for no limit.\n\nExamples::\n\n    %autograd_audit model(x)\n    report = %autograd_audit --budget 30 loss_fn(model(x), y)",
-    # the magic's line
     "magics.not_run": "(The cell was not run.)",
     "magics.open_quote": "A quote is opened but not closed in: {line}",
     "magics.unknown_option": "There is no option {option}. The options are {options}.",
@@ -1068,14 +1036,12 @@ SENTENCES: dict[str, str] = {
     "magics.no_value": "{option} needs a value: {metavar}",
     "magics.unknown_choice": "{option} cannot be {value}; it is one of {choices}.",
     "magics.empty_body": "There is no code under the magic. Write it below, in the same cell. To check a Function that exists, use %gradcheck MyFunction.apply(a, b).",
-    # --name, --inputs, --reference
     "magics.no_such_name": "This cell defines no Function named {name}. It defines: {names}.",
     "magics.inputs_undefined": "--inputs {text}: `{name}` is not defined. Define it above the class in this cell, or in a cell before. {function} itself is defined and recorded. Once `{name}` exists, type %gradcheck {function}.apply({text}).",
     "magics.inputs_failed": "--inputs {text} did not evaluate: {error}. It is read as Python, after the cell has run; {function} itself is defined and recorded.",
     "magics.inputs_do_not_fit": "--inputs gives {given} value(s), but {function}.forward takes ({takes}): {reason}. Write them in this order, with commas between.",
     "magics.reference_failed": "--reference {text} did not evaluate: {error}. Give a function such as torch.mul, or an expression of the inputs such as a * b.",
     "magics.reference_not_callable": "--reference {text} is a value of type {type} that does not depend on the inputs. Give a function such as torch.mul, or an expression of the inputs as --inputs writes them.",
-    # calls as written
     "magics.not_expression": "{magic}: `{text}` is not a Python expression ({reason}).",
     "magics.no_call": "{magic} takes what it is to look at, as you would write it: {example}",
     "magics.not_a_call": "{magic} takes a call with its arguments, but `{text}` is not one. Write it as you would run it: {magic} {call}",
@@ -1091,7 +1057,6 @@ SENTENCES: dict[str, str] = {
     "magics.no_such_function": "{magic}: no recorded Function is named {text}. Recorded so far: {names}.",
     "magics.two_calls": "{magic} takes two calls on the same arguments, one after the other: {magic} f(a, b) torch.mul(a, b)",
     "magics.other_arguments": "{magic}: `{text}` uses none of the first call's arguments. Use the same ones in both calls: {magic} f(a, b) torch.mul(a, b)",
-    # results
     "magics.no_function": "This cell ran, but defined no torch.autograd.Function, so nothing new is recorded. The magic belongs above a cell with `class MyFunction(torch.autograd.Function):`.",
     "magics.card_waiting": "Recording {names}; not called yet. {hint}",
     "magics.card_called": "Recording {names}.",
@@ -1132,10 +1097,8 @@ SENTENCES: dict[str, str] = {
     "recording.missing.device": "{device} device",
     "recording.missing.dtype": "{dtype} has no statistics here",
     "recording.missing.capture": "a CUDA graph is being captured",
-    # old torch
     "recording.legacy.what": "{function} is written in the style of PyTorch before 0.2, with instance methods that use self. PyTorch no longer runs those.",
     "recording.legacy.advice": "Put @staticmethod above forward and backward, write ctx for self, and call {after} instead of {before}.",
-    # read from the source
     "recording.missing_staticmethod.what": "`{function}.{method}` (line {line}) lacks `@staticmethod`: it works through apply, but only there.",
     "recording.undefined_name.what": "`{function}.{method}` uses `{name}` in line {line}, but nothing has that name. It will raise a NameError when PyTorch calls it.",
     "recording.name_of_forward.what": "`{function}.{method}` uses `{name}` in line {line}: that is a variable of forward, and {method} does not see it.",
@@ -1146,7 +1109,6 @@ SENTENCES: dict[str, str] = {
     "recording.empty_body.advice": "Return the output from forward, and from backward one gradient per argument of forward.",
     "recording.saved_twice.what": "`{function}` calls `save_for_backward` twice (lines {first} and {line}): the second call replaces the first.",
     "recording.saved_twice.advice": "Save everything in one call.",
-    # seen in a call
 
     # ---- report ----
     "report.as_text": "{text}",
@@ -1155,7 +1117,6 @@ SENTENCES: dict[str, str] = {
     "tracing.no_override": "`{got}` has no `__torch_function__` or `__torch_dispatch__` of its own. torch never calls it, so there is nothing to trace. Give the class whose body defines one of them.",
     "tracing.nothing": "Say which classes to trace, as in `with nbautograd.tracing(ScalarTensor) as log:`.",
     "tracing.other_kind": "`{owner}.{method}` is not traced: it is neither a class method nor an ordinary method, so it runs unchanged.",
-    # a log
     "tracing.headline": "Dispatches to {owners}: {n}",
     "tracing.empty": "Nothing has been dispatched yet. Put `%%autograd_function` above the class, make an object of it, and call a torch function with it.",
     "tracing.caption": "Calls that torch dispatched, in order; a call inside another is indented",
@@ -1167,16 +1128,13 @@ SENTENCES: dict[str, str] = {
     "tracing.running": "has not returned yet",
     "tracing.dropped": "{n} earlier dispatches are no longer kept.",
     "tracing.deep": "{n} more, each nested in the one before",
-    # what it means
     "tracing.nobody": "Nothing handled `{func}`: each type that was asked ({owners}) returned `NotImplemented`, so torch raises a TypeError. Register an implementation of `{func}`, or turn the object into a tensor and call `{func}` again.",
     "tracing.recursion": "`{func}` came back to `{owner}` {n} times, each call inside the one before. An argument that is passed on is still a `{owner}`. Check what the fallback converts: items of a list and keyword arguments are easily missed.",
-    # cards under a cell
     "tracing.card": "Tracing {names}: the calls that torch dispatches to it appear here. Try {hint}.",
     "tracing.card_last": "The last {last} of {total} dispatches to {names}.",
     "tracing.no_inputs": "`--inputs` is for a `torch.autograd.Function`; this cell defines {names}, whose dispatches are traced instead.",
 
     # ---- views ----
-    # the answer
     "views.headline.wrong_for": "{function}: backward is wrong for {inputs}.",
     "views.headline.wrong": "{function}: backward is wrong.",
     "views.headline.second_wrong": "{function}: backward is right, but second derivatives are wrong.",
@@ -1209,7 +1167,6 @@ SENTENCES: dict[str, str] = {
     "views.nodes": "nodes: {n}",
     "views.edges": "edges: {n}",
     "views.blocks": "blocks: {n}",
-    # words
     "views.verdict.right": "right",
     "views.verdict.wrong": "wrong",
     "views.verdict.cannot_tell": "cannot tell",
@@ -1247,7 +1204,6 @@ SENTENCES: dict[str, str] = {
     "views.structure.block_diagonal": "block diagonal",
     "views.structure.zero": "zero",
     "views.structure.sampled": "sampled",
-    # parts and columns
     "views.part.gradcheck": "Gradcheck",
     "views.part.jacobian": "Jacobian",
     "views.part.calls": "Calls",
@@ -1280,13 +1236,11 @@ SENTENCES: dict[str, str] = {
     "views.caption.numbers": "Rows {output}, columns {input}",
     "views.caption.graph": "Nodes in the order in which backward runs them",
     "views.caption.comparison": "{first} compared with {second}",
-    # findings
     "views.line": "line {line}",
     "views.fix.tried": "tried: with this change every entry agrees",
     "views.fix.untried": "not tried",
     "views.fix.at": "Change at line {line}",
     "views.fix.change": "Change",
-    # Jacobian
     "views.panel.analytical": "your backward",
     "views.panel.numerical": "finite differences",
     "views.panel.difference": "difference",
@@ -1307,7 +1261,6 @@ SENTENCES: dict[str, str] = {
     "views.numbers": "Numbers",
     "views.more_blocks": "more blocks: {n}",
     "views.agreeing": "blocks that agree: {n}",
-    # calls
     "views.call.printed": "printed",
     "views.call.raised": "raised",
     "views.call.saved": "saved for backward",
@@ -1337,7 +1290,6 @@ SENTENCES: dict[str, str] = {
     "views.nothing": "nothing",
     "views.code_page": "Why?",
     "views.more": "and {n} more",
-    # tensors
     "views.tensor.scalar": "scalar",
     "views.tensor.empty": "no elements",
     "views.tensor.nan": "{n} NaN",
@@ -1351,12 +1303,10 @@ SENTENCES: dict[str, str] = {
     "views.tensor.requires_grad": "requires grad",
     "views.tensor.unknown": "values not read: {reason}",
     "views.tensor.thumb": "Heat map of {name}: {contents}",
-    # graph
     "views.graph.headline": "Backward graph ({size}).",
     "views.graph.empty": "There is no backward graph: nothing here requires grad.",
     "views.graph.alt": "Backward graph ({nodes}, {edges}); the table below lists the nodes.",
     "views.graph.twin": "The graph as a table",
-    # comparison
     "views.compare.key": "The maps of the two values of a row share one colour scale; a difference has its own.",
     "views.compare.equal": "equal in every element",
     "views.compare.one_is_none": "not of the same shape",
@@ -1481,13 +1431,11 @@ SENTENCES: dict[str, str] = {
     "views.compare_change.odd": "an odd size",
     "views.compare_change.large": "64 times as large",
     # ---- widgets ----
-    # said by Python
     "widgets.unknown_option": "The view has no option `{name}`. It knows: {known}.",
     "widgets.no_view": "There is no interactive view of a {type}. There are views of: {known}.",
     "widgets.no_block": "There is no such part of it.",
     "widgets.too_large": "That is too much to show at once: choose a smaller part, or use the `analytical(rows, cols)` of the block.",
     "widgets.no_answer": "Python could not answer: {reason}",
-    # tabs
     "widgets.tabs": "Views of the Function",
     "views.part.summary": "Summary",
     "views.part.source": "Source",
@@ -1508,7 +1456,6 @@ SENTENCES: dict[str, str] = {
     "widgets.show_jacobian": "Show in Jacobian",
     "widgets.show_line": "Show line {line}",
     "views.part.compare": "Compare",
-    # Jacobian
     "widgets.block": "Block",
     "widgets.blocks": "Blocks of the Jacobian",
     "widgets.no_blocks": "There is no Jacobian to show.",
@@ -1528,7 +1475,6 @@ SENTENCES: dict[str, str] = {
     "widgets.pooled": "Each cell shows the entry of largest absolute value among {rows} × {cols}. Click a cell or press Enter to open it.",
     "widgets.asking": "Waiting for Python ...",
     "widgets.no_kernel": "No answer from Python: the kernel is busy or gone. Run the cell again.",
-    # Gradcheck
     "widgets.curve": "Error of finite differences at the worst entry",
     "widgets.curve_alt": "Error of finite differences by step, logarithmic; smallest {error} at {best}.",
     "widgets.curve_exact": "None: finite differences are exact here.",
@@ -1552,7 +1498,6 @@ SENTENCES: dict[str, str] = {
     "widgets.since.fixed": "was wrong, now right",
     "widgets.since.new": "new",
     "widgets.since.still": "still wrong",
-    # Calls
     "widgets.timeline": "Calls: forward above, backward below",
     "widgets.no_calls": "No calls recorded yet. Put `%%autograd_function` on the first line of the class's cell, run the cell, then call the Function.",
     "widgets.dropped": "{count} older calls are not shown.",
@@ -1567,7 +1512,6 @@ SENTENCES: dict[str, str] = {
     "widgets.cell_range_nan": "{first} to {last}: NaN among them, the others from {low} to {high}",
     "widgets.cell_sampled": "part {part} of {parts} of the sample, largest here: {value}",
     "widgets.freed": "saved tensors freed",
-    # Graph
     "widgets.goes_to": "to {name} {what}",
     "widgets.unfold": "Open",
     "widgets.fold": "Fold {name}",

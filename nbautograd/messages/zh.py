@@ -51,7 +51,6 @@ SENTENCES: dict[str, str] = {
     "audit.runs_once": "它的 backward 只能运行一次，在同一计算图上再次运行就会报错，因此无法逐个元素比较梯度。",
     "audit.profiled": "当时性能分析器正在记录，复制输入会改变它的结果。",
     # ---- causes ----
-    # pieces
     "causes.value_of_input": "`{input}` 的梯度",
     "causes.value_from_line": "`{input}` 的梯度（出自第 {line} 行：`{expression}`）",
     "causes.input_through": "{input}` 经由 `{output}",
@@ -71,7 +70,6 @@ SENTENCES: dict[str, str] = {
     "causes.and_before": "以及它所用到的值",
     "causes.hint_none.what": "`{input}` 的梯度不对。",
     "causes.hint_none_function.what": "这个 Function 或它的 backward 有问题。",
-    # whole blocks
     "causes.mended.what": "`{input}` 的梯度里有一个表达式是错的。",
     "causes.mended_sign.what": "`{input}` 的梯度里有一个符号是错的。",
     "causes.mended_transpose.what": "`{input}` 的梯度多了或少了一次转置。",
@@ -92,7 +90,6 @@ SENTENCES: dict[str, str] = {
     "causes.sign.advice": "请在{value}前面加一个负号。",
     "causes.constant_factor.what": "`{input}` 的梯度与正确的梯度相差一个常数因子。",
     "causes.constant_factor.advice": "每个元素都是正确值的 {ratio} 倍：请检查{value}乘上的因子。",
-    # which entries
     "causes.share_missing.what": "`{input}` 的梯度缺了经过前向中某个表达式的那一份。",
     "causes.share_missing.advice": "它恰好是把第 {at} 行的 `{expression}` 当作常数时的梯度：请把经过它的那一份加到{value}里。",
     "causes.missing_entries.what": "`{input}` 的雅可比矩阵有 {wrong} 个元素（共 {entries} 个）不该为零却为零，其余都对。",
@@ -107,14 +104,12 @@ SENTENCES: dict[str, str] = {
     "causes.wrong_derivative_part.what": "`{input}` 的梯度形态对而数值不对，且只在 `{part}` 处。",
     "causes.kink_wrong.what": "在这组输入上，`{input}` 的梯度在前向的折点处不对，其余都对。",
     "causes.kink_wrong.advice": "在折点处取两侧斜率之间的任何值都可以，但你的值超出了这个范围。请检查{value}。",
-    # factors
     "causes.wrong_derivative.what": "`{input}` 的梯度非零的位置都对，数值却不对。",
     "causes.wrong_derivative.advice": "{shared}请重新推导导数，并与{value}对照。",
     "causes.wrong_unclassified.what": "`{output}` 对 `{input}` 的梯度不对。",
     "causes.wrong_unclassified.advice": "{shared}请比较 backward 与前向的雅可比矩阵，并检查{value}。",
     "causes.nonfinite.what": "backward 在 `{input}` 的梯度中有 {wrong} 个元素给出 NaN 或 inf，而前向是有限的。",
     "causes.nonfinite.advice": "请在{value}里找除以零、在 0 处取对数或开方、溢出的 `exp`。",
-    # linearity
     "causes.ignores_grad_output.what": "`{input}` 的梯度与 grad_output 无关：grad_output = 0 时也一样。",
     "causes.ignores_grad_output.advice": "按链式法则，{value}要乘以 grad_output。",
     "causes.affine_in_grad_output.what": "grad_output = 0 时，`{input}` 的梯度应为 0，实际却不为 0：其中多了并非由链式法则得来的项。",
@@ -534,7 +529,6 @@ SENTENCES: dict[str, str] = {
     "command.check.no_name": "`{module}` 中没有 `{name}`。",
     "command.check.raised": "检查无法运行：{error}",
     # ---- course ----
-    # what the checks ask
     "course.check.value": "forward 的值",
     "course.check.gradient": "梯度",
     "course.check.edges": "特殊形状",
@@ -571,14 +565,12 @@ SENTENCES: dict[str, str] = {
     "course.mark.too_slow": "这个回答运行时间太长。",
     "course.mark.unmarked": "没有批改：{name}。{reason} 这不是提交的问题；请加上 `--resume` 再运行。",
     "course.only_failed": "这一项还没有通过：{check}。",
-    # the answer as a whole
     "course.not_defined": "这个单元格没有定义 `{name}`。检查时找的正是这个名字。",
     "course.cannot_call": "这个答案无法调用：{error}: {said}",
     "course.no_callable": "`{name}` 是一个 {type} 类型的值，无法在张量上调用。",
     "course.check_raised": "这一项没能检查，因为你的代码抛出了 {error}: {said}",
     "course.own_raised": "试用你的答案时，它抛出了 {error}: {said}",
     "course.own_unusable": "没能按题目的要求试用它。请对照题目原来的格子，看看它是什么、接收什么、返回什么。Python 的说法：{error}: {said}",
-    # V
     "course.forward_raised": "调用你的答案时抛出了 {error}: {said}",
     "course.backward_raised": "它的 backward 抛出了 {error}: {said}",
     "course.forward_no_tensor": "forward 返回的是 {type}，而 PyTorch 需要张量。",
@@ -586,7 +578,6 @@ SENTENCES: dict[str, str] = {
     "course.forward_shape": "第 {which} 个输出（共 {count} 个）的形状是 {got}；对这些输入应当是 {expected}。",
     "course.forward_dtype": "第 {which} 个输出（共 {count} 个）是 {got}；应当和输入一样，是 {expected}。",
     "course.forward_value": "forward 的值与公式不同：第 {which} 个输出的 {entries} 个元素中有 {wrong} 个不一致，例如算出的是 {got}，应为 {expected}。",
-    # E and O
     "course.edge_value": "输入形状为 {shapes} 时：{said}",
     "course.edge_gradient": "输入形状为 {shapes} 时梯度不对，其他形状时则是对的。",
     "course.edge_raised": "输入形状为 {shapes} 时会报错：{said}",
@@ -594,14 +585,10 @@ SENTENCES: dict[str, str] = {
     "course.omitted_value": "没有 `{name}` 时：{said}",
     "course.omitted_gradient": "没有 `{name}` 时，其他输入的梯度不对。",
     "course.omitted_raised": "没有 `{name}` 时会报错：{said}",
-    # G with a declared backward
     "course.asked.wrong_unclassified": "`{input}` 的梯度不是题目要求的那个。",
     "course.asked.wrong_unclassified.advice": "题目规定了梯度，它不一定是 forward 的导数。请取一个数算出来，比一比。",
-    # N, K
     "course.kink_convention": "正好在折点上，`{input}` 的梯度不是题目规定的值。",
     "course.kink_wrong": "正好在折点上，`{input}` 的梯度落在左右导数之外。",
-    # A, T, M, R
-    # D, F, B
     "course.once_differentiable": "梯度不能再求导：backward 上面写着 `once_differentiable`，而这里要用二阶导数。",
     "course.double_backward_raised": "对梯度再求导时抛出了 {error}: {said}",
     "course.double_backward_wrong": "梯度是对的，但对它再求导得到的数不对。",
@@ -614,7 +601,6 @@ SENTENCES: dict[str, str] = {
     "course.vmap_wrong": "in_dims={dims} 的 vmap 与逐个样本调用的结果不同。",
     "course.vmap_gradient": "in_dims={dims} 的 vmap 数值正确，但求出的梯度与逐个样本计算的不同。",
     "course.vmap_without_function": "在 vmap 之下，计算图里既没有 `{name}`，也没有你的其他 Function：求导用的是 torch 自己记录的运算，而不是你的 backward。",
-    # C, P, W
     "course.leak": "一个输出在没有人再用它之后仍留在内存里：ctx 上有东西又指回了它。",
     "course.saved_too_much": "为 backward 保留了 {got} 字节，其实 {most} 字节就够了。",
     "course.too_many_calls": "一次前向加一次反向调用了黑箱 {got} 次，其实 {most} 次就够了。",
@@ -622,7 +608,6 @@ SENTENCES: dict[str, str] = {
     "course.not_through_function": "结果不是通过 `{name}` 的 `apply` 得到的，所以它的 backward 永远不会运行。",
     "course.native_autograd": "第 {line} 行的导数是向 torch 要来的。这里要求自己写出来。",
     "course.ready_made": "第 {line} 行的 `{name}` 算的正是这里要你写的东西。",
-    # a result
     "course.result.passed_more": "已在随机点上检查：{checks}",
     "course.result.unanswered_more": "把 `...` 换成你的答案，再运行这个单元格。",
     "course.result.waiting": "还没有检查：{checks}",
@@ -631,12 +616,10 @@ SENTENCES: dict[str, str] = {
     "course.chip.passed": "正确",
     "course.chip.failed": "还不对",
     "course.chip.unanswered": "还没有作答",
-    # progress
     "course.progress.title": "本笔记本的练习：{count} 个中有 {done} 个正确",
     "course.progress.none": "这次还没有试过任何练习：请运行以 `%%exercise` 开头的单元格。",
     "course.progress.tries": "次数",
     "course.progress.state": "状态",
-    # finding and reading
     "course.unknown": "这里没有名为 `{name}` 的练习。练习的声明与笔记本放在一起：它在同一个文件夹里吗？",
     "course.declarations_broken": "无法读取 {file} 中声明的练习：{reason}",
     "course.no_jupytext": "读取源笔记本需要 jupytext，而这里没有安装：pip install jupytext。",
@@ -645,13 +628,11 @@ SENTENCES: dict[str, str] = {
     "course.answer_of_no_exercise": "{file} 里有对 `{exercise}` 的回答，而笔记本里没有这道练习。",
     "course.edit_misses": "对 `{exercise}` 的一个回答要改的内容不在参考答案里，或者不止出现一次：{text}",
     "course.marker_alone": "以 `{text}` 开头的单元格里有一个落单的答案标记：每个 `### BEGIN SOLUTION` 都要有对应的 `### END SOLUTION`。",
-    # the magics
     "course.magic.help": "运行这个单元格，然后检查练习的答案。\n\n单元格照常运行，其中的 Function 会被记录，每项没有通过的检查会说一句话。\n\nExamples::\n\n    %%exercise multiply\n    class Multiply(Function): ...\n\n    %%exercise multiply --hints where\n\nOptions::\n\n  --hints {{what,where,fix}}  说哪里不对（what，默认），再说在哪一行（where），再说怎么办（fix）",
     "course.magic.help_progress": "本笔记本的练习，在这次会话里各试了几次，现在怎样。\n\n后面写上名字时，如果那些练习还没有作答，单元格就停在这里。\n\nExamples::\n\n    %exercises\n\n    %exercises multiply",
     "course.magic.needed": "这个单元格要用到 `{name}` 的答案：请先做那道练习。",
     "course.magic.no_name": "`%%exercise` 后面要写练习的名字，例如 `%%exercise multiply`。",
     "course.magic.one_name": "`%%exercise` 只接受一个名字，而不是 `{text}`。",
-    # release
     "course.stale": "{name}：中文单元格 `{pair}` 译自较早的英文文本。请更新译文，然后在它的标记里写上 of=\"{stamp}\"。",
     "course.stale_note": "这一段的英文在翻译之后有过改动。",
     "course.template_task": "平方的导数是输入的两倍。请写出 `backward`。",
@@ -670,7 +651,6 @@ SENTENCES: dict[str, str] = {
     "course.refused.twice": "没有发布：练习 `{exercise}` 有两个单元格。",
     "course.refused.no_magic": "没有发布：`{exercise}` 的单元格第一行必须是 `%%exercise {exercise}`，否则什么也不会检查。",
     "course.refused.not_loaded": "没有发布：第一个练习之前，没有哪个代码单元格写着 `%load_ext nbautograd`；没有这一行，`%%exercise` 就用不了。",
-    # what to do, the last hint
     "course.advice.forward_value": "动手算一个小例子，与你的 forward 的返回值比一比。",
     "course.advice.forward_shape": "对同样的输入，与公式的形状比一比：是不是多了一次求和或转置？",
     "course.advice.forward_dtype": "forward 里不要做任何类型转换；结果会自动沿用输入的 dtype。",
@@ -703,7 +683,6 @@ SENTENCES: dict[str, str] = {
     "course.checking": "正在检查 `{name}`",
 
     # ---- explain ----
-    # the answer as a whole
     "explain.nothing": "没有发现问题：没有缺失的梯度，没有 NaN 或无穷大，也没有不起作用的 step。",
     "explain.not_torch": "`explain` 不认识这样的梯度错误，没有可补充的。",
     "explain.caught": "程序自己捕获了这个错误并继续运行。",
@@ -748,7 +727,6 @@ SENTENCES: dict[str, str] = {
     "explain.no_error": "还没有可以解释的错误。可以在后面写张量或函数，例如 `%autograd_explain loss`。",
     "explain.asked_before": "内核已经重新启动。请重新运行这个单元格。",
     "explain.no_cell": "这次会话里没有运行过单元格 {number}。",
-    # in place
     "explain.in_place.changed": "第 {line} 行 `{text}` 原地修改了{tensor}。",
     "explain.in_place.saved": "`{op}`{at}此前为自己的 backward 保存了这块内存里形状为 {shape} 的张量。",
     "explain.in_place.rule": "在最后一次 backward 之前，不要写入计算图保存的张量；请写入新的张量或 `.clone()`。它的视图和 `detach()` 的结果与它共享内存。",
@@ -756,13 +734,11 @@ SENTENCES: dict[str, str] = {
     "explain.in_place.changed_somewhere": "{tensor}的内存在为 backward 保存之后被写入。",
     "explain.in_place.module": "第 {line} 行 `{text}` 运行了 `{module}`（`{kind}`），它原地修改了自己的输入；用 `inplace=False` 时它会新建张量。",
     "explain.hidden": "torch {version} 不解包就看不到节点保存了什么，所以说不出是哪个张量。",
-    # second backward
     "explain.freed.earlier": "之前的一次 backward{at}释放了这个计算图的一部分。",
     "explain.freed.create_graph": "第 {line} 行 `{text}` 算出的梯度没有自己的计算图，它们进入了 `{root}`。",
     "explain.freed.tie": "第 {line} 行 `{text}` 使用了第 {made} 行 `{by}` 算出的结果，而之前的一次 backward 已经经过那里。",
     "explain.freed.rule": "backward 会释放它的计算图。请重新计算后面需要的部分，对继续使用的量用 `.detach()`，或者用 `retain_graph=True` 保留计算图。",
     "explain.freed.again": "之前的一次 backward 已经经过 `{root}`。",
-    # no grad
     "explain.no_grad.detach": "第 {line} 行 `{text}` 把{tensor}移出了计算图：梯度不会从那里传回它。",
     "explain.no_grad.no_grad": "第 {line} 行 `{text}` 在梯度关闭时算出的结果没有计算图。",
     "explain.no_grad.switched_off": "关闭它的是第 {line} 行 `{text}`。",
@@ -789,7 +765,6 @@ SENTENCES: dict[str, str] = {
     "explain.grad_none.frozen": "`{name}` 被冻结了{at}：它的 `requires_grad` 是 False，backward 不会给它梯度。",
     "explain.grad_none.detached": "`{name}` 脱离了计算图：它与 `{of}` 共享内存，自身没有计算图。",
     "explain.grad_none.not_stepped": "第 {line} 行 `{text}` 没有改变 `{name}`：没有 backward 带来过梯度。",
-    # the line that raises
     "explain.leaf.what": "第 {line} 行 `{text}` 原地修改了 `{name}`：它是需要梯度的叶子，或者是这种叶子的视图。",
     "explain.leaf.rule": "需要梯度的叶子只能在 `torch.no_grad()` 下原地修改。若要对这次修改求导，请在它的 `.clone()` 上进行。",
     "explain.view.what": "第 {line} 行 `{text}` 原地修改了 `{name}`，它是 torch 不允许修改的视图。",
@@ -811,7 +786,6 @@ SENTENCES: dict[str, str] = {
     "explain.empty_optimizer.rule": "优化器没有得到任何参数：可能是传入的迭代器此前已经用完，也可能是模块没有参数。",
     "explain.unused_parameters.what": "下列参数没有参与上一次迭代的损失，而 DistributedDataParallel 仍在等待它们的梯度：{name}。",
     "explain.unused_parameters.rule": "请让每个需要梯度的参数都参与每次前向，或者传入 `find_unused_parameters=True`。",
-    # a Function's own
     "explain.returned_number.what": "`{function}.backward` 在第 {line} 行返回 {got} 个值，而 forward 有 {expected} 个参数（{inputs}）。",
     "explain.returned_number.rule": "backward 按 forward 参数的顺序为每个参数返回一个值，没有梯度的返回 None。",
     "explain.returned_shape.what": "`{function}.backward` 为 `{argument}` 返回的梯度形状是 {got}，而 `{argument}` 的形状是 {expected}。",
@@ -824,7 +798,6 @@ SENTENCES: dict[str, str] = {
     "explain.mark_dirty.rule": "标记为 dirty 的张量是原地修改过的，并且要返回它本身。",
     "explain.save_for_backward.what": "`{function}` 在第 {line} 行交给 `save_for_backward` 的不是张量。",
     "explain.save_for_backward.rule": "`save_for_backward` 接受张量和 None；其他对象放在 ctx 上，例如 `ctx.scale = scale`。",
-    # NaN and infinity
     "explain.not_finite.forward": "第一个 {what} 由第 {line} 行 `{text}` 的 `{op}` 产生：{size} 个元素中的 {count} 个。",
     "explain.not_finite.came_in": "第 {line} 行 `{text}` 使用了{tensor}，其中已经有 {what}；被监视的运算都没有产生它。",
     "explain.not_finite.saved": "`{op}` 保存的值会让它给出 {what}。",
@@ -856,7 +829,6 @@ SENTENCES: dict[str, str] = {
     "findings.look_at_line": "请看第 {line} 行。",
 
     # ---- graphs ----
-    # the graph itself
     "graphs.output": "输出{number}",
     "graphs.listed": "{first}、{last}",
     "graphs.no_graph": "`{name}` 没有计算图：它不需要梯度。它是否被 detach 过，是否在 `torch.no_grad()` 下算出，或者只由不需要梯度的张量得到？",
@@ -866,7 +838,6 @@ SENTENCES: dict[str, str] = {
     "graphs.cut": "这里只有图的前 {nodes} 个节点。",
     "graphs.backward_raised": "backward 在 `{node}` 处停止：{error}。图中是到那时为止流过的梯度。",
     "graphs.first_bad": "按 backward 的顺序，第一个 {what} 出自 `{node}`。",
-    # the picture
     "graphs.title": "{name} 的反向图",
     "graphs.size": "{nodes} 个节点，{edges} 条边。",
     "graphs.steps": "按 backward 的顺序：{steps}。",
@@ -905,7 +876,6 @@ SENTENCES: dict[str, str] = {
     "graphs.cut.integer": "整数",
     "graphs.cut.not_required": "不需要梯度",
     "graphs.cut.unused": "到不了",
-    # why is this grad None
     "graphs.none.has.what": "`{name}` 有梯度：计算图通到它，backward 也已经把梯度送到。",
     "graphs.none.unknown.what": "已无法得知 `{name}` 的情况：建图时叫这个名字的张量已不存在。",
     "graphs.none.removed.what": "`{name}` 在这次反向传播中得到过梯度，之后被清除了（例如调用了 `zero_grad()`）。",
@@ -1040,7 +1010,6 @@ SENTENCES: dict[str, str] = {
     "lab.traceback": "回溯信息，其中有 {count} 个 torch 栈帧",
     "lab.refused_untrusted": "这个笔记本未受信任，不能应用修改。重新运行单元格即可信任它的输出。",
     # ---- magics ----
-    # help
     "magics.did_you_mean": "是不是想写 `{near}`？",
     "magics.help": "记录本单元格定义的每个 autograd Function，并给出报告。\n\n单元格的运行与没有这一行时完全相同。其中定义的 Function 从此被记录，无论在哪里调用。\n写上 --inputs 时，会立即调用它、求导并检查。\n\nExamples::\n\n    %%autograd_function --inputs a, b\n    class Product(torch.autograd.Function): ...\n\n    %%autograd_function --inputs a, b --reference torch.mul\n    class Product(torch.autograd.Function): ...\n\nOptions::\n\n{options}\n\n之后在任何单元格里都可以用：%gradcheck f(a, b)、%jacobian f(a, b)、%autograd_graph loss、%autograd_calls、\n%autograd_compare f(a, b) torch.mul(a, b)。选项写错时，单元格不会运行。",
     "magics.help_inputs": "调用时的参数，例如 a, b；用 dict 可以按名字给出",
@@ -1060,7 +1029,6 @@ SENTENCES: dict[str, str] = {
     "magics.line_autograd_compare": "同样参数的两个调用并排：输出、梯度、图、保存的字节数、时间。\n\n返回 Comparison。第二个可以是由第一个的参数组成的任何表达式。\n\nExamples::\n\n    %autograd_compare f(a, b) torch.mul(a, b)\n    %autograd_compare f(a, b) a * b",
     "magics.line_autograd_explain": "解释上一个单元格的梯度错误：是哪个张量、哪一行，应该怎么写。\n\n返回 Explanation，由报错后留下的内容得出。加上 --run，会在进程的副本中监视着再运行一次这个单元格，以及它需要的前面的单元格。写上编号则运行那些单元格。\n你的变量等一切照旧；它一旦要写文件、访问网络或启动其他进程，就会停下。\n\nExamples::\n\n    %autograd_explain\n    %autograd_explain --run\n    %autograd_explain 3 5 7\n    %autograd_explain loss --run\n    %autograd_explain --on --run",
     "magics.line_autograd_audit": "一次调用用到的每个自定义梯度，在其实际参数处检查。\n\n调用按所写的样子运行一次。其中的自定义 Function（你自己的和库里的）先被观察，再被检查。\n返回 AuditReport，最严重的在前。若还要观察反向，请在单元格上方写 %%autograd_audit。\n--budget 30：检查可用的秒数；none 表示不限。\n\n示例::\n\n    %autograd_audit model(x)\n    report = %autograd_audit --budget 30 loss_fn(model(x), y)",
-    # the magic's line
     "magics.not_run": "（单元格没有运行。）",
     "magics.open_quote": "引号没有闭合：{line}",
     "magics.unknown_option": "没有 {option} 这个选项。可用的选项：{options}。",
@@ -1068,14 +1036,12 @@ SENTENCES: dict[str, str] = {
     "magics.no_value": "{option} 需要一个值：{metavar}",
     "magics.unknown_choice": "{option} 不能是 {value}；可选的有 {choices}。",
     "magics.empty_body": "魔法命令下面没有代码。请在同一个单元格里、这一行下面写代码。已经定义过的 Function 可以用 %gradcheck MyFunction.apply(a, b) 检查。",
-    # --name, --inputs, --reference
     "magics.no_such_name": "本单元格没有定义名为 {name} 的 Function。定义了：{names}。",
     "magics.inputs_undefined": "--inputs {text}：`{name}` 还没有定义。请在本单元格的类上面或更早的单元格里定义它。{function} 本身已经定义并被记录：有了 `{name}` 之后，可以用 %gradcheck {function}.apply({text}) 检查。",
     "magics.inputs_failed": "--inputs {text} 求值失败：{error}。它在单元格运行之后作为 Python 表达式求值；{function} 本身已经定义并被记录。",
     "magics.inputs_do_not_fit": "--inputs 给出了 {given} 个值，但 {function}.forward 的参数是 ({takes})：{reason}。请按这个顺序写，用逗号分开。",
     "magics.reference_failed": "--reference {text} 求值失败：{error}。请给一个函数如 torch.mul，或由输入组成的表达式如 a * b。",
     "magics.reference_not_callable": "--reference {text} 是一个 {type} 类型的值，与输入无关。请给一个函数如 torch.mul，或者用 --inputs 里的写法组成的表达式。",
-    # calls as written
     "magics.not_expression": "{magic}：`{text}` 不是 Python 表达式（{reason}）。",
     "magics.no_call": "请在 {magic} 后面写上要查看的代码，写法与平时一样：{example}",
     "magics.not_a_call": "{magic} 后面要写带参数的调用，而 `{text}` 不是。请照运行时的样子写：{magic} {call}",
@@ -1091,7 +1057,6 @@ SENTENCES: dict[str, str] = {
     "magics.no_such_function": "{magic}：没有记录过名为 {text} 的 Function。已记录的有：{names}。",
     "magics.two_calls": "{magic} 后面依次写参数相同的两个调用：{magic} f(a, b) torch.mul(a, b)",
     "magics.other_arguments": "{magic}：`{text}` 没有用到第一个调用的任何参数。两个调用请用同样的参数：{magic} f(a, b) torch.mul(a, b)",
-    # results
     "magics.no_function": "单元格已经运行，但没有定义 torch.autograd.Function，所以没有新的记录。这个魔法命令应放在写有 `class MyFunction(torch.autograd.Function):` 的单元格里。",
     "magics.card_waiting": "正在记录 {names}；还没有被调用。{hint}",
     "magics.card_called": "正在记录 {names}。",
@@ -1132,10 +1097,8 @@ SENTENCES: dict[str, str] = {
     "recording.missing.device": "{device} 设备",
     "recording.missing.dtype": "{dtype} 没有可用的统计",
     "recording.missing.capture": "正在捕获 CUDA 图",
-    # old torch
     "recording.legacy.what": "{function} 是 PyTorch 0.2 之前的写法：方法是使用 self 的实例方法，如今 PyTorch 已不再运行它。",
     "recording.legacy.advice": "请在 forward 和 backward 上方加上 @staticmethod，把 self 写成 ctx，并用 {after} 代替 {before}。",
-    # read from the source
     "recording.missing_staticmethod.what": "`{function}.{method}`（第 {line} 行）缺少 `@staticmethod`：它只有经由 apply 才能运行。",
     "recording.undefined_name.what": "`{function}.{method}` 在第 {line} 行用到了 `{name}`，但没有定义过这个名字：PyTorch 调用它时会抛出 NameError。",
     "recording.name_of_forward.what": "`{function}.{method}` 在第 {line} 行用到了 `{name}`：它是 forward 里的变量，{method} 看不到。",
@@ -1146,7 +1109,6 @@ SENTENCES: dict[str, str] = {
     "recording.empty_body.advice": "forward 请返回输出；backward 请为 forward 的每个参数返回一个梯度。",
     "recording.saved_twice.what": "`{function}` 调用了两次 `save_for_backward`（第 {first} 行和第 {line} 行）：后一次会取代前一次。",
     "recording.saved_twice.advice": "请一次保存全部。",
-    # seen in a call
 
     # ---- report ----
     "report.as_text": "{text}",
@@ -1155,7 +1117,6 @@ SENTENCES: dict[str, str] = {
     "tracing.no_override": "`{got}` 自己没有定义 `__torch_function__`，也没有定义 `__torch_dispatch__`，torch 不会询问它，也就没有什么可跟踪。请给出类体里定义了其中一个方法的类。",
     "tracing.nothing": "请说明要跟踪哪些类，例如 `with nbautograd.tracing(ScalarTensor) as log:`。",
     "tracing.other_kind": "`{owner}.{method}` 没有被跟踪：它既不是类方法也不是普通方法，因此照原样运行。",
-    # a log
     "tracing.headline": "向 {owners} 分派了 {n} 次",
     "tracing.empty": "还没有分派任何调用。在类的上方写 `%%autograd_function`，创建它的对象，再用它调用一个 torch 函数。",
     "tracing.caption": "按先后顺序列出 torch 分派的调用；缩进表示该调用发生在另一次调用之内",
@@ -1167,16 +1128,13 @@ SENTENCES: dict[str, str] = {
     "tracing.running": "尚未返回",
     "tracing.dropped": "更早的 {n} 次分派已不再保留。",
     "tracing.deep": "另有 {n} 次，一层套一层",
-    # what it means
     "tracing.nobody": "没有类型处理 `{func}`：被询问的类型（{owners}）都返回了 `NotImplemented`，于是 torch 抛出 TypeError。请为 `{func}` 登记一个实现，或者先把对象变成张量，再调用 `{func}`。",
     "tracing.recursion": "`{func}` 回到 `{owner}` 共 {n} 次，一层套一层：继续传下去的参数里仍有 `{owner}`。请检查兜底代码转换了哪些参数：列表里的元素和关键字参数很容易漏掉。",
-    # cards under a cell
     "tracing.card": "正在跟踪 {names}：torch 问它的一切都会显示在这里。试试 {hint}。",
     "tracing.card_last": "向 {names} 的 {total} 次分派中的最后 {last} 次。",
     "tracing.no_inputs": "`--inputs` 用于 `torch.autograd.Function`；这个单元格定义的是 {names}，因此改为跟踪它的分派。",
 
     # ---- views ----
-    # the answer
     "views.headline.wrong_for": "{function}：backward 对 {inputs} 的梯度是错的。",
     "views.headline.wrong": "{function}：backward 是错的。",
     "views.headline.second_wrong": "{function}：backward 是对的，但二阶导数是错的。",
@@ -1209,7 +1167,6 @@ SENTENCES: dict[str, str] = {
     "views.nodes": "{n} 个节点",
     "views.edges": "{n} 条边",
     "views.blocks": "{n} 个块",
-    # words
     "views.verdict.right": "正确",
     "views.verdict.wrong": "错误",
     "views.verdict.cannot_tell": "无法判断",
@@ -1247,7 +1204,6 @@ SENTENCES: dict[str, str] = {
     "views.structure.block_diagonal": "分块对角",
     "views.structure.zero": "全零",
     "views.structure.sampled": "抽样",
-    # parts and columns
     "views.part.gradcheck": "梯度检查",
     "views.part.jacobian": "雅可比矩阵",
     "views.part.calls": "调用",
@@ -1280,13 +1236,11 @@ SENTENCES: dict[str, str] = {
     "views.caption.numbers": "行 {output}，列 {input}",
     "views.caption.graph": "节点按 backward 执行的顺序排列",
     "views.caption.comparison": "{first} 与 {second} 对比",
-    # findings
     "views.line": "第 {line} 行",
     "views.fix.tried": "已试过：这样改之后所有元素都一致",
     "views.fix.untried": "未试过",
     "views.fix.at": "修改第 {line} 行",
     "views.fix.change": "修改",
-    # Jacobian
     "views.panel.analytical": "你的 backward",
     "views.panel.numerical": "有限差分",
     "views.panel.difference": "差",
@@ -1307,7 +1261,6 @@ SENTENCES: dict[str, str] = {
     "views.numbers": "数值",
     "views.more_blocks": "另外 {n} 个块",
     "views.agreeing": "{n} 个块一致",
-    # calls
     "views.call.printed": "打印了",
     "views.call.raised": "抛出了",
     "views.call.saved": "为 backward 保存的张量",
@@ -1337,7 +1290,6 @@ SENTENCES: dict[str, str] = {
     "views.nothing": "无",
     "views.code_page": "为什么？",
     "views.more": "另有 {n} 个",
-    # tensors
     "views.tensor.scalar": "标量",
     "views.tensor.empty": "没有元素",
     "views.tensor.nan": "{n} 个 NaN",
@@ -1351,12 +1303,10 @@ SENTENCES: dict[str, str] = {
     "views.tensor.requires_grad": "需要梯度",
     "views.tensor.unknown": "看不到数值：{reason}",
     "views.tensor.thumb": "{name} 的热图：{contents}",
-    # graph
     "views.graph.headline": "反向计算图（{size}）。",
     "views.graph.empty": "没有反向计算图：这里没有需要梯度的张量。",
     "views.graph.alt": "反向计算图，{nodes}，{edges}；下表列出各节点。",
     "views.graph.twin": "以表格显示计算图",
-    # comparison
     "views.compare.key": "一行中两个值的热图共用一个色标；差值用自己的色标。",
     "views.compare.equal": "每个元素都相等",
     "views.compare.one_is_none": "形状不同",
@@ -1481,13 +1431,11 @@ SENTENCES: dict[str, str] = {
     "views.compare_change.odd": "奇数大小",
     "views.compare_change.large": "放大 64 倍",
     # ---- widgets ----
-    # said by Python
     "widgets.unknown_option": "这个视图没有选项 `{name}`。可用的选项：{known}。",
     "widgets.no_view": "{type} 没有交互视图。有交互视图的是：{known}。",
     "widgets.no_block": "没有这样的部分。",
     "widgets.too_large": "一次看不了这么多：请选小一点的部分，或者用块的 `analytical(rows, cols)`。",
     "widgets.no_answer": "Python 没能回答：{reason}",
-    # tabs
     "widgets.tabs": "这个 Function 的各个视图",
     "views.part.summary": "概要",
     "views.part.source": "源代码",
@@ -1508,7 +1456,6 @@ SENTENCES: dict[str, str] = {
     "widgets.show_jacobian": "在雅可比矩阵中查看",
     "widgets.show_line": "查看第 {line} 行",
     "views.part.compare": "对比",
-    # Jacobian
     "widgets.block": "块",
     "widgets.blocks": "雅可比矩阵的各块",
     "widgets.no_blocks": "没有可显示的雅可比矩阵。",
@@ -1528,7 +1475,6 @@ SENTENCES: dict[str, str] = {
     "widgets.pooled": "每个格子代表 {rows} × {cols} 个元素，显示其中绝对值最大的一个。点击格子或按回车可以打开它。",
     "widgets.asking": "正在询问 Python……",
     "widgets.no_kernel": "Python 没有回答：内核正忙或已经关闭。请重新运行单元格。",
-    # Gradcheck
     "widgets.curve": "差得最多的元素处有限差分的误差",
     "widgets.curve_alt": "有限差分的误差随步长的变化，两轴都是对数；步长 {best} 时误差最小，为 {error}。",
     "widgets.curve_exact": "任何步长都没有误差：有限差分在这里是精确的。",
@@ -1552,7 +1498,6 @@ SENTENCES: dict[str, str] = {
     "widgets.since.fixed": "原来错，现在对",
     "widgets.since.new": "新出现",
     "widgets.since.still": "仍然不对",
-    # Calls
     "widgets.timeline": "调用的时间线：forward 在上，backward 在下",
     "widgets.no_calls": "还没有记录到调用。在类的上方写 `%%autograd_function`，运行该单元格，再调用它。",
     "widgets.dropped": "更早的 {count} 次调用没有显示。",
@@ -1567,7 +1512,6 @@ SENTENCES: dict[str, str] = {
     "widgets.cell_range_nan": "{first} 到 {last}：其中有 NaN，其余从 {low} 到 {high}",
     "widgets.cell_sampled": "抽样的第 {part} 段（共 {parts} 段），此处最大：{value}",
     "widgets.freed": "保存的张量已释放",
-    # Graph
     "widgets.goes_to": "传给 {name} {what}",
     "widgets.unfold": "展开",
     "widgets.fold": "折叠 {name}",
