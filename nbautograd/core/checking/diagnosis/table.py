@@ -18,7 +18,6 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     FRESH_INPUTS,
     SAME_PART,
     Cause,
-    Confirmation,
     Evidence,
     Hypothesis,
     Place,
@@ -48,33 +47,22 @@ Elsewhere = Callable[[], Iterable[Place]]
 At = Callable[[int, int], WrongLine | None]
 
 
-def _row(
-    code: str,
-    predicate: Callable[[Evidence], Cause | None],
-    messages: str = "",
-    parameters: str = "",
-    confirmation: Confirmation = FRESH_INPUTS,
-) -> Hypothesis:
-    """Return a row whose messages and parameters are given as words; without messages the code is the only one."""
-    return Hypothesis(code, predicate, tuple((messages or code).split()), tuple(parameters.split()), confirmation)
-
-
-# in the order that told causes apart best: code, predicate, sentences, parameters, confirmation
-HYPOTHESES: tuple[Hypothesis, ...] = (
-    _row("wrong_unclassified", predicates.sampled, "wrong_unclassified", "", AT_HAND),
-    _row("nonfinite", predicates.nonfinite, "nonfinite", "", AT_HAND),
-    _row("none_gradient", predicates.none_returned, "none_gradient", "", AT_HAND),
-    _row("output_grad_ignored", predicates.output_ignored),
-    _row("zero_gradient", predicates.zero, "zero_gradient", "", AT_HAND),
-    _row("wrong_unclassified", predicates.no_right_one, "wrong_unclassified", "", AT_HAND),
-    _row("kink", predicates.kink, "kink_wrong"),
-    _row("constant_factor", predicates.constant, "constant_factor sign", "ratio"),
-    _row("missing_entries", predicates.missing),
-    _row("extra_entries", predicates.extra, "extra_entries extra_entries_wide"),
-    _row("wrong_derivative", shares.plausible, "share_missing", "", shares.AUTOGRAD_OF_FORWARD),
-    _row("wrong_derivative", predicates.derivative, "wrong_derivative wrong_derivative_part", "", SAME_PART),
-    _row("wrong_unclassified", predicates.unclassified, "wrong_unclassified wrong_unclassified_part", "", SAME_PART),
-)  # fmt: skip
+# in the order that told causes apart best
+HYPOTHESES = (
+    Hypothesis(predicates.sampled, AT_HAND),
+    Hypothesis(predicates.nonfinite, AT_HAND),
+    Hypothesis(predicates.none_returned, AT_HAND),
+    Hypothesis(predicates.output_ignored, FRESH_INPUTS),
+    Hypothesis(predicates.zero, AT_HAND),
+    Hypothesis(predicates.no_right_one, AT_HAND),
+    Hypothesis(predicates.kink, FRESH_INPUTS),
+    Hypothesis(predicates.constant, FRESH_INPUTS),
+    Hypothesis(predicates.missing, FRESH_INPUTS),
+    Hypothesis(predicates.extra, FRESH_INPUTS),
+    Hypothesis(shares.plausible, shares.AUTOGRAD_OF_FORWARD),
+    Hypothesis(predicates.derivative, SAME_PART),
+    Hypothesis(predicates.unclassified, SAME_PART),
+)
 
 
 def evidence(problem: Problem, blocks: Blocks, none: frozenset[int] = frozenset()) -> dict[tuple[int, int], Evidence]:
@@ -102,7 +90,7 @@ def entries(
         if i not in found:
             cause = None
             for row in plain:
-                with any_errors(f"hypothesis {row.code}"):
+                with any_errors("hypothesis"):
                     cause = cause or row.predicate(e)
             found[i] = _finding(problem, e, cause or predicates.UNCLASSIFIED, None, False)
     return tuple(found.values()), clues([*known.values()], problem, outputs)
@@ -170,7 +158,7 @@ def first_confirmed(case: WrongBlock) -> Cause:
     """Return the cause of the first hypothesis in the table that holds and is confirmed; the last one always is."""
     cause = None
     for row in HYPOTHESES:
-        with any_errors(f"hypothesis {row.code}"):
+        with any_errors("hypothesis"):
             cause = cause or row.cause(case)
     return cause or predicates.UNCLASSIFIED
 
