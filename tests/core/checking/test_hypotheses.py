@@ -1,4 +1,4 @@
-"""The table of hypotheses: none without a confirmation, none named by the entries alone in which it was found."""
+"""The table of hypotheses: none is named by the entries alone in which it was found."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from functions_checked import AttentionWrong
 from own_mistakes import draw
 
 import nbautograd
-from nbautograd.core.checking.diagnosis.hypothesis import FRESH_INPUTS, Cause, Hypothesis, WrongBlock
+from nbautograd.core.checking.diagnosis.hypothesis import Cause, WrongBlock, fresh_inputs
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
 
 
-def holds(e):
-    return Cause("sign", "sign")
-
-
 def test_a_cause_that_no_fresh_input_was_asked_about_is_not_named() -> None:
-    row = Hypothesis(holds, FRESH_INPUTS)
-    assert row.cause(WrongBlock(None, None)) is None
+    sign = Cause("sign", "sign")
+    assert fresh_inputs(lambda e: sign, sign, WrongBlock(None, None)) is None
 
 
 # Minus the right gradient for five elements, and something else for any other number of them.

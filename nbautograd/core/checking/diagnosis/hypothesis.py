@@ -199,35 +199,9 @@ class WrongBlock:
 Predicate = Callable[[Evidence], "Cause | None"]
 
 
-@dataclass(frozen=True)
-class Confirmation:
-    """The test that a cause has to pass beyond the entries in which it was found.
-
-    Attributes:
-        confirmed: returns what is borne out; None when that is refuted or nothing could be asked.
-        claims: False when the sentences it lets through claim nothing beyond the block's own entries.
-    """
-
-    confirmed: Callable[[Hypothesis, Cause, WrongBlock], Cause | None]
-    claims: bool = True
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One row of the table of hypotheses.
-
-    Attributes:
-        predicate: looks at the evidence of one block; returns the cause where the hypothesis holds.
-        confirmation: the test without which the cause is not named.
-    """
-
-    predicate: Predicate
-    confirmation: Confirmation
-
-    def cause(self, case: WrongBlock) -> Cause | None:
-        """Return the cause of this case's block, confirmed; None where the hypothesis does not hold."""
-        found = self.predicate(case.evidence)
-        return None if found is None else self.confirmation.confirmed(self, found, case)
+# the test that a cause has to pass beyond the entries in which its predicate found it: returns what is borne out, None
+# when that is refuted or nothing could be asked
+Confirm = Callable[[Predicate, Cause, WrongBlock], "Cause | None"]
 
 
 def _same(one: Cause, other: Cause | None) -> bool:
@@ -236,34 +210,35 @@ def _same(one: Cause, other: Cause | None) -> bool:
     return other is not None and alike and one.params.get("ratio") == other.params.get("ratio")
 
 
-def _part_at_other_values(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
+def at_hand(predicate: Predicate, found: Cause, case: WrongBlock) -> Cause | None:
+    """Return the cause, which claims nothing beyond the block's own entries."""
+    return found
+
+
+def same_part(predicate: Predicate, found: Cause, case: WrongBlock) -> Cause | None:
     """Return the cause; without its part where another part is wrong at other values in these sizes."""
     if "part" not in found.params:
         return found
     for _, e in case.fresh():
         if e.tensor_shape != case.evidence.tensor_shape:
             break
-        other = hypothesis.predicate(e)
+        other = predicate(e)
         if other is not None and other.params.get("part") != found.params["part"]:
             return Cause(found.code, found.message.removesuffix("_part"))
     return found
 
 
-def _at_fresh_inputs(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
+def fresh_inputs(predicate: Predicate, found: Cause, case: WrongBlock) -> Cause | None:
+    """Return the cause where it holds at fresh inputs and sizes as well."""
     asked = 0
     for place, e in case.fresh():
-        other = hypothesis.predicate(e)
+        other = predicate(e)
         if other is None and place.single:
             continue  # two sizes that the hypothesis needs to be equal are not
         if not _same(found, other):
             # a difference across a kink close by is no derivative: what two points refute is refuted
             second = case.at(place.other_values())
-            if second is None or not _same(found, hypothesis.predicate(second)):
+            if second is None or not _same(found, predicate(second)):
                 return None
         asked += 1
     return found if asked else None
-
-
-AT_HAND = Confirmation(lambda hypothesis, found, case: found, claims=False)
-SAME_PART = Confirmation(_part_at_other_values, claims=False)
-FRESH_INPUTS = Confirmation(_at_fresh_inputs)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from nbautograd.core.checking.diagnosis.hypothesis import Cause, Confirmation, Evidence, Hypothesis, WrongBlock
+from nbautograd.core.checking.diagnosis.hypothesis import Cause, Evidence, Predicate, WrongBlock
 from nbautograd.core.checking.diagnosis.wrong_line import Steps, code_of, expression_at
 from nbautograd.core.checking.jacobian.forward_values import by_autograd
 from nbautograd.core.checking.point import Gradients, Point
@@ -126,7 +126,8 @@ def _lacks(place: Point, which: int, code: CodeType, part: Part) -> bool:
     return without is not None and own is not None and agree_relative(own, without, place.rel)
 
 
-def _confirmed(hypothesis: Hypothesis, found: Cause, case: WrongBlock) -> Cause | None:
+def lacking(predicate: Predicate, found: Cause, case: WrongBlock) -> Cause | None:
+    """Return the cause with the expression whose share is lacking; None where there is none."""
     known = share(case)
     return None if known is None else Cause(found.code, found.message, known)
 
@@ -135,6 +136,3 @@ def _asked(problem: Problem) -> Iterator[Point]:
     stream = points(problem)
     for kind, most in (("given", 1), ("near", 1), ("signed", 1), ("together", SIZES)):
         yield from itertools.islice(stream.of(kind), most)
-
-
-AUTOGRAD_OF_FORWARD = Confirmation(_confirmed)

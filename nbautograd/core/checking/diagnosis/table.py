@@ -14,15 +14,16 @@ from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.diagnosis import predicates, shares
 from nbautograd.core.checking.diagnosis.hypothesis import (
-    AT_HAND,
-    FRESH_INPUTS,
-    SAME_PART,
     Cause,
+    Confirm,
     Evidence,
-    Hypothesis,
     Place,
+    Predicate,
     WrongBlock,
+    at_hand,
+    fresh_inputs,
     gather,
+    same_part,
 )
 from nbautograd.core.checking.diagnosis.predicates import Clues, clues
 from nbautograd.core.checking.diagnosis.wrong_line import WrongLine, wrong_line
@@ -48,20 +49,20 @@ At = Callable[[int, int], WrongLine | None]
 
 
 # in the order that told causes apart best
-HYPOTHESES = (
-    Hypothesis(predicates.sampled, AT_HAND),
-    Hypothesis(predicates.nonfinite, AT_HAND),
-    Hypothesis(predicates.none_returned, AT_HAND),
-    Hypothesis(predicates.output_ignored, FRESH_INPUTS),
-    Hypothesis(predicates.zero, AT_HAND),
-    Hypothesis(predicates.no_right_one, AT_HAND),
-    Hypothesis(predicates.kink, FRESH_INPUTS),
-    Hypothesis(predicates.constant, FRESH_INPUTS),
-    Hypothesis(predicates.missing, FRESH_INPUTS),
-    Hypothesis(predicates.extra, FRESH_INPUTS),
-    Hypothesis(shares.plausible, shares.AUTOGRAD_OF_FORWARD),
-    Hypothesis(predicates.derivative, SAME_PART),
-    Hypothesis(predicates.unclassified, SAME_PART),
+HYPOTHESES: tuple[tuple[Predicate, Confirm], ...] = (
+    (predicates.sampled, at_hand),
+    (predicates.nonfinite, at_hand),
+    (predicates.none_returned, at_hand),
+    (predicates.output_ignored, fresh_inputs),
+    (predicates.zero, at_hand),
+    (predicates.no_right_one, at_hand),
+    (predicates.kink, fresh_inputs),
+    (predicates.constant, fresh_inputs),
+    (predicates.missing, fresh_inputs),
+    (predicates.extra, fresh_inputs),
+    (shares.plausible, shares.lacking),
+    (predicates.derivative, same_part),
+    (predicates.unclassified, same_part),
 )
 
 
@@ -84,14 +85,14 @@ def entries(
     problem: Problem, known: Mapping[tuple[int, int], Evidence], outputs: Outputs
 ) -> tuple[tuple[Finding, ...], Clues]:
     """Return a finding for each wrong input that says what its entries are, and what they suggest for a fix."""
-    plain = [row for row in HYPOTHESES if not row.confirmation.claims]
+    plain = [predicate for predicate, confirmed in HYPOTHESES if confirmed in (at_hand, same_part)]
     found: dict[int, Finding] = {}
     for (_, i), e in known.items():
         if i not in found:
             cause = None
-            for row in plain:
+            for predicate in plain:
                 with any_errors("hypothesis"):
-                    cause = cause or row.predicate(e)
+                    cause = cause or predicate(e)
             found[i] = _finding(problem, e, cause or predicates.UNCLASSIFIED, None, False)
     return tuple(found.values()), clues([*known.values()], problem, outputs)
 
@@ -157,9 +158,10 @@ def _alive(block: Block) -> bool:
 def first_confirmed(case: WrongBlock) -> Cause:
     """Return the cause of the first hypothesis in the table that holds and is confirmed; the last one always is."""
     cause = None
-    for row in HYPOTHESES:
+    for predicate, confirmed in HYPOTHESES:
         with any_errors("hypothesis"):
-            cause = cause or row.cause(case)
+            found = predicate(case.evidence) if cause is None else None
+            cause = cause if found is None else confirmed(predicate, found, case)
     return cause or predicates.UNCLASSIFIED
 
 
