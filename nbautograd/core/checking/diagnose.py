@@ -111,7 +111,7 @@ def _values(
     """Yield findings on wrong values: the fix says what is wrong, and a cause is sought only where there is none."""
     off = [where for where, block in blocks.items() if block.verdict == "mismatch"]
     flat = [where for where, block in blocks.items() if block.reason in SURROGATES]
-    handed = [(o, i) for o, i in off if handed_on(problem, outputs, o) == i]
+    handed = [(o, i) for o, i in off if problem.direct and handed_on(problem, outputs, o) == i]
     told = {"causes.surrogate": flat, "causes.surrogate_handed_on": handed}
     meant = tuple(
         Finding("surrogate", "lint", message, {"input": blocks[where].input_name}, where)

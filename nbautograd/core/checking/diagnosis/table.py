@@ -127,21 +127,21 @@ def _together(
     problem: Problem, blocks: Blocks, found: Mapping[tuple[int, int], tuple[Evidence, Cause]], at: At
 ) -> list[Finding] | None:
     """Return the findings on several inputs of which no line is known, but what backward computes all of them from."""
-    plain = all(
-        c.message in (*UNEXPLAINED, *ENTRIES) and not getattr(at(*k), "kind", "") for k, (_, c) in found.items()
-    )
+    said = {cause.message for _, cause in found.values()}
+    plain = said <= {*UNEXPLAINED, *ENTRIES} and not said <= {*ENTRIES}
     first = {i: (o, i) for o, i in [*found][::-1]}
     others = {i for _, i in blocks} - {*first}
     wrong, right = ([k for i in some if (k := problem.arguments.get(i)) is not None] for some in (first, others))
-    if len(first) < 2 or not plain or len(wrong) < len(first):
+    placed = any(getattr(at(*where), "kind", "") for where in found)
+    if len(first) < 2 or not plain or placed or len(wrong) < len(first):
         return None
     shared = backward_lines.shared(problem, wrong, right)
     if shared is None:
         return None
     code = next(iter(found.values()))[1].code
-    said = {"name": shared.name, "line": shared.line, "statement": phrases.short(shared.expression or "")}
+    place = {"name": shared.name, "line": shared.line, "statement": phrases.short(shared.expression or "")}
     return [
-        Finding(code, "bug", "causes.wrong_together", {**_named(found[where][0]), **said}, where, shared.line)
+        Finding(code, "bug", "causes.wrong_together", {**_named(found[where][0]), **place}, where, shared.line)
         for where in sorted(first.values(), key=[*found].index)
     ]
 

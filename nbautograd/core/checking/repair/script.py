@@ -140,7 +140,7 @@ def amplified(tree: ast.AST, before: ast.AST) -> list[list[Change]]:
     known, found = {ast.dump(n) for n in old}, dict[str, list[Change]]()
     for node in (n for statement in new if ast.dump(statement) not in known for n in ast.walk(statement)):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[ast.dump(node)] = [(node.value, f"({ast.unparse(node.value)}) * 1.05")]
+            found[ast.dump(node)] = [(node.value, f"({ast.unparse(node.value)}) * 1.05 + 0.05")]
         for side in (node.left, node.right) if isinstance(node, ast.BinOp) else ():
             if isinstance(side, ast.Name):
                 more = f"({side.id} * 1.05 if hasattr({side.id}, 'dim') else None)"
