@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.diagnosis.predicates import slice_of
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.kernel.golden import Draw, Pair, in_float64, like, run
@@ -32,6 +31,7 @@ STEADY = 0.1  # relative: factors at fresh draws that differ less are one factor
 EXPLAINED = 0.9  # share of the squared error along a tensor from which on a term with it is named
 SHORT_LINE = 8  # entries of a line, with fewer of which an error lies along anything
 MANY_DRAWS_UP_TO = 2**14  # elements of inputs and draws together: up to them a tensor with few is drawn more often
+NAMED_INDICES = 2  # single indices that are named where they are no run
 NUDGE = 1e-7  # relative change of the inputs by which it is measured: half the digits of float64
 
 
@@ -231,8 +231,34 @@ def candidate_regions(track: Track) -> list[Region]:
     name = f"grad {track.quantity.name}" if track.quantity.kind == "gradient" else track.quantity.name
     mask = _filled(wrong)
     # what more than half is wrong of has an exception where it is right, and no place of its own
-    where = slice_of(name, mask) if 2 * mask.sum() <= mask.size else ""
+    where = _slice_of(name, mask) if 2 * mask.sum() <= mask.size else ""
     return [Region(where, torch.from_numpy(mask))] if where else []
+
+
+def _slice_of(name: str, mask: Any) -> str:
+    """Write the slice of a tensor whose entries are marked: ``"x[:, -1]"``; empty where they are no slice."""
+    for axis, size in enumerate(mask.shape):
+        others = tuple(d for d in range(mask.ndim) if d != axis)
+        hit = np.flatnonzero(mask.all(axis=others))
+        run = len(hit) > 0 and hit[-1] - hit[0] == len(hit) - 1
+        if (
+            0 < len(hit) < size
+            and (run or len(hit) <= NAMED_INDICES)
+            and int(mask.sum()) * size == len(hit) * mask.size
+        ):
+            index = [":"] * mask.ndim
+            listed = [int(k) if k < size - 1 else -1 for k in hit]
+            index[axis] = _run_of(int(hit[0]), int(hit[-1]) + 1, size) if run else str(listed)
+            while index[-1] == ":":
+                index.pop()
+            return f"{name}[{', '.join(index)}]"
+    return ""
+
+
+def _run_of(start: int, stop: int, size: int) -> str:
+    if stop - start == 1:
+        return str(start) if stop < size else "-1"
+    return f"{start or ''}:{stop if stop < size else ''}"
 
 
 def _filled(mask: Tensor) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from fn import Fn
-from functions_checked import AttentionWrong
 from own_mistakes import draw
 
 import nbautograd
@@ -94,8 +93,6 @@ CountedOnce = Fn.of("CountedOnce", "table, at: save(at); ctx.shape = table.shape
 @pytest.mark.parametrize(
     ("cls", "inputs", "source"),
     [
-        (AttentionWrong, (draw(4, 3), draw(4, 3, seed=1), draw(4, 2, seed=2)),
-         "ds = p * (dp - (dp * p).sum(-1, keepdim=True))"),
         (OneBoundOnly, (draw(4, 5), -0.5, 0.8), "return g * (x < ctx.high) * (x > ctx.low), None, None"),
         (SlopeWrittenOut, (draw(3, 5), 0.2), "return torch.where(x > 0, g, ctx.slope * g), None"),
         (LastStepOnly, (draw(3, 2, 3), draw(3, 3, seed=1)), "gw = gw + hs[t].T @ ga"),

@@ -29,16 +29,6 @@ def complex_draw(*shape: int) -> torch.Tensor:
     return torch.complex(draw(*shape).detach(), draw(*shape, seed=1).detach()).requires_grad_()
 
 
-RealPartWrong = Fn.of("RealPartWrong", "z: save(z); return z.abs() ** 2 + z.real",
-    "g: (z,) = saved; return 2 * g * z + g * z.real.sin()")  # fmt: skip
-
-
-@pytest.mark.usefixtures("without_fixes")
-@pytest.mark.parametrize("shape", [(4,), (3, 2), (2, 2, 2)])
-def test_a_part_of_a_complex_tensor_is_its_real_or_imaginary_one(shape) -> None:
-    assert first(RealPartWrong, complex_draw(*shape)).params["part"] == "z.real"
-
-
 Centred = Fn.of("Centred", "z: return z - z.mean((0, 1), keepdim=True)", "g: return g")
 InstanceNorm = Fn.of("InstanceNorm", "x: inv = (x.var((1, 2), keepdim=True, unbiased=False) + 1e-5).rsqrt(); "
     "xh = (x - x.mean((1, 2), keepdim=True)) * inv; save(xh, inv); return xh",

@@ -230,7 +230,7 @@ CASES = [
         (draw(9), torch.tensor([0, 2, 5, 8, 2]), 0.2),
         "gf.index_add_(0, at, torch.ones_like(lam[at]))",
         "derivative",
-        "Only `f[[0, -1]]` is wrong.",
+        "in place of",
     ),
     (
         SoftCap,

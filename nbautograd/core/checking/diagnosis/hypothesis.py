@@ -58,11 +58,6 @@ class Evidence:
         return ~self.equal(self.A, self.N)
 
     @property
-    def tensor_shape(self) -> tuple[int, ...]:
-        """Shape of the block as a tensor: the output's dimensions, then the input's."""
-        return (*self.out_shape, *self.in_shape)
-
-    @property
     def elementwise(self) -> bool:
         """Return True if both Jacobians have nothing off the diagonal of equal shapes."""
         return self.out_shape == self.in_shape and off_diagonal(self.A, self) == off_diagonal(self.N, self) == 0
@@ -212,19 +207,6 @@ def _same(one: Cause, other: Cause | None) -> bool:
 
 def at_hand(predicate: Predicate, found: Cause, case: WrongBlock) -> Cause | None:
     """Return the cause, which claims nothing beyond the block's own entries."""
-    return found
-
-
-def same_part(predicate: Predicate, found: Cause, case: WrongBlock) -> Cause | None:
-    """Return the cause; without its part where another part is wrong at other values in these sizes."""
-    if "part" not in found.params:
-        return found
-    for _, e in case.fresh():
-        if e.tensor_shape != case.evidence.tensor_shape:
-            break
-        other = predicate(e)
-        if other is not None and other.params.get("part") != found.params["part"]:
-            return Cause(found.code, found.message.removesuffix("_part"))
     return found
 
 

@@ -157,7 +157,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-NAMED_INDICES = 2  # single indices that are named where they are no run
 UNCLASSIFIED = Cause("wrong_unclassified", "wrong_unclassified")
 
 
@@ -251,64 +250,8 @@ def _count(e: Evidence) -> dict[str, Any]:
 def derivative(e: Evidence) -> Cause | None:
     """Return the cause where the right pattern has unrelated values."""
     a, n = _alive(e.A, e), _alive(e.N, e)
-    return wrong_in(e, "wrong_derivative") if bool((a == n).all()) else None
-
-
-def unclassified(e: Evidence) -> Cause:
-    """Return the plain sentence, which is true of any wrong block."""
-    return wrong_in(e, "wrong_unclassified")
-
-
-def wrong_in(e: Evidence, code: str) -> Cause:
-    """Return the plain sentence, with the part that is wrong where there is one."""
-    where = part(e, e.wrong)
-    return Cause(code, f"{code}_part", {"part": where}) if where else Cause(code, code)
+    return Cause("wrong_derivative", "wrong_derivative") if bool((a == n).all()) else None
 
 
 def _alive(X: Array, e: Evidence) -> Array:
     return ~e.equal(X, np.zeros_like(X))
-
-
-def part(e: Evidence, wrong: Array) -> str:
-    """Return the parts of output and input with all these entries: ``"output[4:] / x[:, 0]"``; empty for all."""
-    shapes = (e.out_shape, e.in_shape)
-    if shapes != (e.block.output_shape, e.block.input_shape) or not wrong.any():
-        return ""
-    rows = slice_of(e.block.output_name, wrong.any(axis=1).reshape(shapes[0]), e.block.output_complex)
-    cols = slice_of(e.block.input_name, wrong.any(axis=0).reshape(shapes[1]), e.block.input_complex)
-    return " / ".join(filter(None, (rows, cols)))
-
-
-def slice_of(name: str, mask: Array, pairs: bool = False) -> str:
-    """Write the slice of a tensor whose entries are marked: ``"x[:, -1]"``; empty where they are no slice.
-
-    Args:
-        mask: of its entries.
-        pairs: True where the last dimension is that of real and imaginary part.
-    """
-    if pairs:
-        real, imaginary = mask.reshape(-1, 2).T
-        if bool(real.all()) != bool(imaginary.all()) and real.any() != imaginary.any():
-            return f"{name}.real" if real.all() else f"{name}.imag"
-    for axis, size in enumerate(mask.shape[: mask.ndim - pairs]):
-        others = tuple(d for d in range(mask.ndim) if d != axis)
-        hit = np.flatnonzero(mask.all(axis=others))
-        run = len(hit) > 0 and hit[-1] - hit[0] == len(hit) - 1
-        if (
-            0 < len(hit) < size
-            and (run or len(hit) <= NAMED_INDICES)
-            and int(mask.sum()) * size == len(hit) * mask.size
-        ):
-            index = [":"] * mask.ndim
-            listed = [int(k) if k < size - 1 else -1 for k in hit]
-            index[axis] = _run(int(hit[0]), int(hit[-1]) + 1, size) if run else str(listed)
-            while index[-1] == ":":
-                index.pop()
-            return f"{name}[{', '.join(index)}]"
-    return ""
-
-
-def _run(start: int, stop: int, size: int) -> str:
-    if stop - start == 1:
-        return str(start) if stop < size else "-1"
-    return f"{start or ''}:{stop if stop < size else ''}"

@@ -23,7 +23,6 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     at_hand,
     fresh_inputs,
     gather,
-    same_part,
 )
 from nbautograd.core.checking.diagnosis.predicates import Clues, clues
 from nbautograd.core.checking.diagnosis.wrong_line import WrongLine, wrong_line
@@ -35,7 +34,7 @@ from nbautograd.core.user_source import Returned
 
 Blocks = Mapping[tuple[int, int], Block]
 # sentences that say where, and not why
-UNEXPLAINED = ("wrong_derivative", "wrong_derivative_part", "wrong_unclassified", "wrong_unclassified_part")
+UNEXPLAINED = ("wrong_derivative", "wrong_unclassified")
 # sentences that say which entries are wrong, in place of which the mask that does it is named
 ENTRIES = ("missing_entries", "extra_entries", "extra_entries_wide", "none_gradient")
 # causes that are no matter of how a value is computed
@@ -61,8 +60,7 @@ HYPOTHESES: tuple[tuple[Predicate, Confirm], ...] = (
     (predicates.missing, fresh_inputs),
     (predicates.extra, fresh_inputs),
     (shares.plausible, shares.lacking),
-    (predicates.derivative, same_part),
-    (predicates.unclassified, same_part),
+    (predicates.derivative, at_hand),
 )
 
 
@@ -85,7 +83,7 @@ def entries(
     problem: Problem, known: Mapping[tuple[int, int], Evidence], outputs: Outputs
 ) -> tuple[tuple[Finding, ...], Clues]:
     """Return a finding for each wrong input that says what its entries are, and what they suggest for a fix."""
-    plain = [predicate for predicate, confirmed in HYPOTHESES if confirmed in (at_hand, same_part)]
+    plain = [predicate for predicate, confirmed in HYPOTHESES if confirmed is at_hand]
     found: dict[int, Finding] = {}
     for (_, i), e in known.items():
         if i not in found:
@@ -156,7 +154,7 @@ def _alive(block: Block) -> bool:
 
 
 def first_confirmed(case: WrongBlock) -> Cause:
-    """Return the cause of the first hypothesis in the table that holds and is confirmed; the last one always is."""
+    """Return the cause of the first hypothesis in the table that holds and is confirmed; else the plain one."""
     cause = None
     for predicate, confirmed in HYPOTHESES:
         with any_errors("hypothesis"):
@@ -179,8 +177,6 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
         # a mask in whose place another mends the entries is what they are wrong by
         if not via.whole and (plain or (via.kind == "value" and message in ENTRIES)):
             message, said = f"wrong_line_{via.kind}", via.params
-            if cause.params.get("part"):
-                said["known"] = Phrase("causes.only_in", part=cause.params["part"], known=said["known"])
             right = Phrase(f"views.motion.{via.kind}", name=said["expression"], output=output)
             said["what"] = Phrase("causes.goes_wrong", input=name, begins=said["begins"])
             said["advice"] = Phrase("causes.go_over", right=right, **said)

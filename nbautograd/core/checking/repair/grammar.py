@@ -164,10 +164,10 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
       "({whole} - {operand} * ({tight} * {operand}).mean({lost}, keepdim=True))": 1.25}),
     ("conjugate", "part", lambda c, node: _tensor(0)(c, node) and ((d := c.dtype(node)) is None or d.is_complex),
      {"{tight}.conj()": 1.8}),
-    ("reversed", "part", _tensor(1),
-     {"{tight}.flip({dim})": 2.0, "{tight}.flip({dim}).cumsum({dim}).flip({dim})": 2.45}),
+    ("reversed", "part", _tensor(1), {"{tight}.flip({dim})": 2.0}),
     ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node),
      {"({left} * {number})": 2.9, "({left} * {on_ctx})": 2.6}),
+    ("square", "part", lambda c, node: _valued(c, node) and not _bounds(c, node), {"({tight} ** 2)": 1.9}),
 )  # fmt: skip
 
 
@@ -200,17 +200,9 @@ def _diagnosed_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
         yield from (Edit(root, f"{c.product(root)} {sign} {factor}", 1.4) for sign in "*/")
 
 
-def _complements(c: Context, node: ast.expr) -> list[str]:
-    """Return the factors beside a sigmoid in its derivative, where it is in the product, and in that of a tanh."""
-    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    beside = [name for name in c.operands(node) if name in c.tensors]
-    return [*(f"(1 - {name})" for name in beside if name in read), *(f"(1 - {name} ** 2)" for name in beside)]
-
-
 @kind("factor that is a function of a name", "value")
 def _function_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
     left = c.product(root)
-    yield from (Edit(root, f"{left} * {factor}", 2.15) for factor in _complements(c, root))
     for name in (n for n in c.operands(root) if n in c.tensors):
         for bound in (*map(repr, c.hints.constants), *(n for n in c.numbers_on_ctx if n != name)):
             for mask in (f"({name}.abs() < {bound})", f"({name} < {bound})", f"({name} > {bound})"):
@@ -391,9 +383,6 @@ def _sum_for_mean(c: Context, node: ast.expr) -> Iterator[Edit]:
     call = _Method.of(c, node)
     if call.name in ("sum", "mean"):
         yield Edit(node, call.written(c, "mean" if call.name == "sum" else "sum", call.rest), 1.4)
-    if call.name == "mean":
-        product = c.product(call.on)
-        yield from (Edit(node, f"({product} * {n}).sum({call.rest})", 1.65) for n in c.operands(call.on))
 
 
 @kind("dimension", "part")
@@ -433,7 +422,6 @@ def _other_function(c: Context, node: ast.expr) -> Iterator[Edit]:
     for other in FUNCTIONS if call.name in FUNCTIONS else ():
         if other != call.name:
             yield Edit(node, call.written(c, other, call.rest), 1.5)
-            yield Edit(node, f"(-{call.written(c, other, call.rest)})", 1.6)
 
 
 @kind("index", "part")
@@ -460,17 +448,6 @@ def _transposed(c: Context, node: ast.expr) -> Iterator[Edit]:
         for k, way in enumerate(c.transposed):
             near = 1.0 if isinstance(node, (ast.Name, ast.Attribute)) and way != ".transpose(-2, -1)" else 1.6
             yield Edit(node, f"{c.tight(node)}{way}", near + NEXT * k)
-
-
-@kind("square", "part")
-def _squared(c: Context, node: ast.expr) -> Iterator[Edit]:
-    """Yield the square of a value, sooner of what something is divided or multiplied by, or of a name taken off."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
-        yield Edit(node.right, f"{c.tight(node.right)} ** 2", 1.9)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
-        yield Edit(node.right, f"{node.right.id} ** 2", 1.5)
-    if _valued(c, node) and not _bounds(c, node):
-        yield Edit(node, f"({c.tight(node)} ** 2)", 2.2)
 
 
 # the backward at once
@@ -585,8 +562,6 @@ def _name_everywhere(c: Context) -> Iterator[Edit]:
         found = [n for n in used if n.id == name]
         if len(found) > 1:
             yield from (_everywhere(found, f"{name}.{f}()", 2.2) for f in FUNCTIONS)
-            yield _everywhere(found, f"(-{name})", 2.1)
-            yield _everywhere(found, f"(1 - {name})", 2.15)
 
 
 def _everywhere(nodes: Sequence[ast.expr], text: str, cost: float) -> Edit:
