@@ -29,8 +29,9 @@ def undone(undo: Callable[[], None]) -> Iterator[None]:
             yield
         finally:
             undo()
-    finally:
+    except BaseException:
         undo()
+        raise
 
 
 def start_thread(name: str, run: Callable[..., Any], *args: Any) -> threading.Thread | None:
@@ -75,23 +76,24 @@ _lock = forks.lock()
 
 
 @contextlib.contextmanager
-def muted(name: str) -> Iterator[None]:
-    """Drop what this thread writes to ``sys.stdout`` or ``sys.stderr``; other threads go on writing."""
-    here, proxies = object(), list[_MutedStream]()
+def muted() -> Iterator[None]:
+    """Drop what this thread writes to ``sys.stdout`` and ``sys.stderr``; other threads go on writing."""
+    here, proxies = object(), dict[str, _MutedStream]()
 
     def undo() -> None:
         with _lock:
-            for proxy in proxies:
+            for name, proxy in proxies.items():
                 proxy.threads.pop(here, None)
                 if not proxy.threads and getattr(sys, name) is proxy:
                     setattr(sys, name, proxy.stream)
 
     with undone(undo):
         with _lock:
-            stream = getattr(sys, name)
-            proxies.append(stream if isinstance(stream, _MutedStream) else _MutedStream(stream))
-            proxies[0].threads[here] = threading.get_ident()
-            setattr(sys, name, proxies[0])
+            for name in ("stdout", "stderr"):
+                stream = getattr(sys, name)
+                proxies[name] = stream if isinstance(stream, _MutedStream) else _MutedStream(stream)
+                proxies[name].threads[here] = threading.get_ident()
+                setattr(sys, name, proxies[name])
         yield
 
 

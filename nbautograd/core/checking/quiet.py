@@ -40,8 +40,7 @@ def quiet(*, recorded: bool = False) -> Iterator[None]:
     with (
         modes_restored(),
         _generators_put_back(),
-        muted("stdout"),
-        muted("stderr"),
+        muted(),
         warnings_ignored(),
         recorder,
         torch.inference_mode(False),

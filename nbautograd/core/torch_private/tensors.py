@@ -290,17 +290,19 @@ def refuses_grad(error: BaseException) -> bool:
 @contextmanager
 def modes_restored() -> Iterator[None]:
     """Leave whatever modes (``TorchDispatchMode``, ``TorchFunctionMode``) a block enters and forgets to leave."""
-    sizes = [_probe(f"_C._len_torch_{kind}_stack", None) for kind, _ in _STACKS]
-    before = [size() if size is not None else 0 for size in sizes]
+    before = [size() for size, _, _ in _STACKS]
 
     def undo() -> None:
-        for (kind, wanted), size, depth in zip(_STACKS, sizes, before, strict=True):
-            pop = _probe(f"_C._pop_torch_{kind}_stack", None)
-            while size is not None and pop is not None and size() > depth:
+        for (size, pop, wanted), depth in zip(_STACKS, before, strict=True):
+            while size() > depth:
                 pop(*wanted)
 
     with undone(undo):
         yield
 
 
-_STACKS: tuple[tuple[str, tuple[None, ...]], ...] = (("dispatch", (None,)), ("function", ()))  # what pop wants
+_STACKS: list[tuple[Callable[[], int], Callable[..., Any], tuple[None, ...]]] = [
+    (size, pop, wanted)
+    for kind, wanted in (("dispatch", (None,)), ("function", ()))  # what pop wants
+    if (size := _probe(f"_C._len_torch_{kind}_stack", None)) and (pop := _probe(f"_C._pop_torch_{kind}_stack", None))
+]
