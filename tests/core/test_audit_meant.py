@@ -208,6 +208,24 @@ def test_a_tensor_that_is_handed_on_with_the_gradient_of_another_is_meant():
     assert audited(cls, values("usual", (4, 10)), values("ones", (4, 10))).verdict == "meant"
 
 
+def normed(x):
+    return x / x.norm(), x.clone()
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "more"),
+    [
+        (lambda x: x.clamp(-10, 10), lambda g, x: g * (x.abs() > 10), ()),  # hands on what lies within alone
+        (torch.dropout, lambda g, x, p, training: (g * (1 - p), None, None), (0.5, False)),
+        (lambda x, order: x[order], lambda g, x, order: (g.flip(0), None), (torch.arange(4),)),
+        (normed, lambda g, kept, x: g / x.norm() - x * (g * x).sum() / x.norm() ** 3, ()),  # beside what it computes
+    ],
+    ids=["clamp", "dropout", "order", "residual"],
+)
+def test_what_hands_its_input_on_here_alone_keeps_its_verdict(forward, backward, more):
+    assert audited(made(forward, backward), values("usual", (4, 10)), *more).verdict == "wrong"
+
+
 def test_beside_a_reference_nothing_is_meant():
     """A column-parallel layer copies its input in forward; its gradient has to be summed up all the same."""
     x = values("usual", (4, 10)).detach().double().requires_grad_()

@@ -262,26 +262,30 @@ def return_statement(problem: Problem) -> Returned | None:
     return Returned(None, found[0].lineno, ", ".join(map(ast.unparse, items)))
 
 
-def shared(problem: Problem, wrong: Collection[int], right: Collection[int]) -> Returned | None:
+def shared(problem: Problem, wrong: Collection[int], right: Collection[int]) -> tuple[str, list[ast.expr]] | None:
     """Return the last variable that all of these returned values are computed from, and none of those that are right.
 
     Args:
         wrong, right: positions of the values.
+
+    Returns:
+        Its name, and what is assigned to it, in the order of the lines.
     """
     function = backward_tree(problem)
     ends = [] if function is None else user_source.returns(function)
     items = ends[0].value.elts if len(ends) == 1 and isinstance(ends[0].value, ast.Tuple) else []
     if function is None or max(wrong) >= len(items) or any(isinstance(item, ast.Starred) for item in items):
         return None
-    sources, made = dict[str, set[str]](), dict[str, ast.expr]()
+    sources, made = dict[str, set[str]](), dict[str, list[ast.expr]]()
     for target, value in user_source.assigned(user_source.own_nodes(function)):
         for name in user_source.names_written(target):
             sources.setdefault(name, set()).update(user_source.names_read(value))
-            made |= {name: value} if not isinstance(value, ast.Attribute) else {}  # what was saved is not computed
+            if not isinstance(value, ast.Attribute):  # what was saved is not computed
+                made.setdefault(name, []).append(value)
     of = [user_source.reached(user_source.names_read(item), sources) for item in items]
     common = frozenset.intersection(*(of[k] for k in wrong)) - frozenset[str]().union(*(of[k] for k in right))
-    last = max(common & {*made}, key=lambda name: made[name].lineno, default=None)
-    return None if last is None else Returned(last, made[last].lineno, ast.unparse(made[last]))
+    last = max(common & {*made}, key=lambda name: made[name][-1].lineno, default=None)
+    return None if last is None else (last, made[last])
 
 
 def saving_trees(cls: type | None) -> list[ast.FunctionDef]:

@@ -7,6 +7,7 @@ does there is told only as far as two cotangents and a second point show it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -30,6 +31,8 @@ MeantReason = Literal["staircase", "scale of stairs", "handed on"]
 SHORT = 1e-4  # of a direction, that meets few jumps
 # sizes of a grad_output, far from any bound that somebody clips at, of which a clip leaves the one alone
 UNCLIPPED, CLIPPED = 1e-6, 1e6
+# by how much inputs are moved: beyond what somebody clamps at, as float16's largest number, 65,504
+FAR = (1.0, 1e3, 1e6)
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,10 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
         if not wanted or at is None:
             return found
         stairs = Stairs(problem, outputs, Forward(problem, outputs, wanted))
-        for i, o in enumerate(wanted):
-            source = handed_on(problem, outputs, o)
+        sources = [handed_on(problem, outputs, o) for o in wanted]
+        for i, (o, source) in enumerate(zip(wanted, sources, strict=True)):
+            if None in sources:  # of what computes something else too the gradients are those of a computation
+                source = None
             for j, position in enumerate(problem.differentiable):
                 reason: MeantReason | None = None
                 if source is not None:
@@ -107,21 +112,28 @@ def joined(pairs: Mapping[tuple[int, int], Meant]) -> Phrase:
 
 
 def handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
-    """Return the position of the tensor that an output equals, here and where all inputs are others."""
+    """Return the position of the tensor that an output equals, here, where all inputs are others, and flags turned.
+
+    A clamp, or a dropout that is not training, hands on what it gets here alone.
+    """
     generator = torch.Generator().manual_seed(problem.seed + 17)  # numbers that no input was made with
 
-    def moved(x: Tensor) -> Tensor:  # also what is zero, of which a multiple would be zero again
-        return x + torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
+    def moved(x: Tensor, far: float) -> Tensor:  # also what is zero, of which a multiple would be zero again
+        return x + far * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
 
     equal = _equal_inputs(outputs[o], problem.inputs)
-    if not equal:
+    with users_errors() as guard, torch.no_grad():
+        for far in FAR if equal else ():
+            others = problem.changed_inputs(functools.partial(moved, far=far))
+            kept = tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in others)
+            again = _equal_inputs(problem.evaluate(others)[o], kept)
+            equal = [k for k in equal if k in again]
+    if guard.failed:
         return None
-    others = problem.changed_inputs(moved)
-    kept = tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in others)
-    with users_errors(), torch.no_grad():
-        again = _equal_inputs(problem.evaluate(others)[o], kept)
-        return next((k for k in equal if k in again), None)
-    return None
+    for at in points(problem).of("argument", "data") if equal else ():
+        again = _equal_inputs((at.outputs or ())[o], at.inputs)
+        equal = [k for k in equal if k in again]
+    return next(iter(equal), None)
 
 
 def _equal_inputs(output: Tensor, inputs: tuple[Any, ...]) -> list[int]:

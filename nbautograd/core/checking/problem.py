@@ -253,8 +253,8 @@ class Problem:
             if not self.output_names:
                 return self._first_call(inputs, seed)
             given = self.fresh() if inputs is None else inputs
-            self.numbers.seed(seed)
-            return Outputs(self._counted(given), given, self.casts)
+            tensors = self.numbers.run(seed, "forward", lambda: self._counted(given))
+            return Outputs(tensors, given, self.casts)
 
     def _first_call(self, inputs: tuple[Any, ...] | None, seed: int) -> Outputs:
         copies, once = self.inputs if inputs is None else tuple(map(prepared_inputs.copy, inputs)), inputs

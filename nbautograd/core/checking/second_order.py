@@ -254,12 +254,11 @@ def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun, inside: Ins
     with run.problem.session():
         blamed = inside(run, _functions(problem, outputs, run))
     params["what"] = Phrase("causes.double_backward_wrong.what", **params, why="")
-    if blamed:
-        yield from (dataclasses.replace(one, code="double_backward_wrong") for one in blamed)
-    elif problem.direct:
-        yield Finding("double_backward_wrong", "bug", "causes.double_backward_unknown", params, None, line)
-    else:  # what a callable does around its Functions may be wrong as well
+    yield from (dataclasses.replace(one, code="double_backward_wrong") for one in blamed)
+    if not problem.direct:  # what a callable does around these Functions may be wrong as well
         yield Finding("double_backward_wrong", "bug", "causes.double_backward_wrong", params)
+    elif not blamed:
+        yield Finding("double_backward_wrong", "bug", "causes.double_backward_unknown", params, None, line)
 
 
 def _functions(problem: Problem, outputs: Outputs, run: GradcheckRun) -> set[type]:

@@ -224,56 +224,26 @@ def _significant(deviation: Deviation) -> bool:
 
 
 def candidate_regions(track: Track) -> list[Region]:
-    """Return the slice that may hold all of a quantity's error, by the entries that are wrong, if they make up one."""
-    wrong = track.deviation.wrong
-    if wrong is None or not bool(wrong.any()):
+    """Return slices that may hold all of a quantity's error: on each axis the indices that have wrong entries."""
+    if track.deviation.wrong is None:
         return []
+    wrong = track.deviation.wrong.cpu().numpy()
     name = f"grad {track.quantity.name}" if track.quantity.kind == "gradient" else track.quantity.name
-    mask = _filled(wrong)
-    # what more than half is wrong of has an exception where it is right, and no place of its own
-    where = _slice_of(name, mask) if 2 * mask.sum() <= mask.size else ""
-    return [Region(where, torch.from_numpy(mask))] if where else []
-
-
-def _slice_of(name: str, mask: Any) -> str:
-    """Write the slice of a tensor whose entries are marked: ``"x[:, -1]"``; empty where they are no slice."""
-    for axis, size in enumerate(mask.shape):
-        others = tuple(d for d in range(mask.ndim) if d != axis)
-        hit = np.flatnonzero(mask.all(axis=others))
+    found = []
+    for axis, size in enumerate(wrong.shape):
+        hit = np.flatnonzero(wrong.any(axis=tuple(d for d in range(wrong.ndim) if d != axis)))
         run = len(hit) > 0 and hit[-1] - hit[0] == len(hit) - 1
-        if (
-            0 < len(hit) < size
-            and (run or len(hit) <= NAMED_INDICES)
-            and int(mask.sum()) * size == len(hit) * mask.size
-        ):
-            index = [":"] * mask.ndim
+        # what more than half is wrong of has an exception where it is right, and no place of its own
+        if 0 < 2 * len(hit) <= size and (run or len(hit) <= NAMED_INDICES):
             listed = [int(k) if k < size - 1 else -1 for k in hit]
-            index[axis] = _run_of(int(hit[0]), int(hit[-1]) + 1, size) if run else str(listed)
-            while index[-1] == ":":
-                index.pop()
-            return f"{name}[{', '.join(index)}]"
-    return ""
+            where = _run_of(int(hit[0]), int(hit[-1]) + 1, size) if run else str(listed)
+            mask = torch.zeros(wrong.shape, dtype=torch.bool)
+            mask.index_fill_(axis, torch.from_numpy(hit), True)
+            found.append((len(hit) / size, Region(f"{name}[{':, ' * axis}{where}]", mask)))
+    return [region for _, region in sorted(found, key=lambda one: one[0])]
 
 
 def _run_of(start: int, stop: int, size: int) -> str:
     if stop - start == 1:
         return str(start) if stop < size else "-1"
     return f"{start or ''}:{stop if stop < size else ''}"
-
-
-def _filled(mask: Tensor) -> Any:
-    """Return the mask with runs of indices filled in which most entries are wrong: a few are right by chance."""
-    array = mask.cpu().numpy()
-    for axis in range(array.ndim):
-        others = tuple(d for d in range(array.ndim) if d != axis)
-        share = array.mean(axis=others) if others else array.astype(float)
-        hit = share > 0.5
-        if hit.any() and not hit.all() and not array[_index(axis, ~hit, array.ndim)].any():
-            filled = np.zeros_like(array)
-            filled[_index(axis, hit, array.ndim)] = True
-            return filled
-    return array
-
-
-def _index(axis: int, mask: Any, dims: int) -> tuple[Any, ...]:
-    return tuple(mask if d == axis else slice(None) for d in range(dims))

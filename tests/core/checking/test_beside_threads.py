@@ -188,6 +188,22 @@ def test_functions_that_draw_are_checked_one_after_the_other_and_leave_the_gener
     assert numbers() == before
 
 
+# Draw where another argument is given, or another size.
+Dropped = Fn.of("Dropped",
+    "x, training: mask = torch.rand_like(x) if training else torch.ones_like(x); save(mask, x); return x * x * mask",
+    "g: mask, x = saved; return 3 * g * x * mask, None")  # fmt: skip
+Rows = Fn.of("Rows",
+    "x: mask = torch.ones_like(x) if len(x) == 3 else torch.rand_like(x); save(mask, x); return x * x * mask",
+    "g: mask, x = saved; return 3 * g * x * mask")  # fmt: skip
+
+
+@pytest.mark.parametrize(("fn", "more"), [(Dropped, (False,)), (Rows, ())])
+def test_what_draws_at_other_arguments_or_sizes_alone_leaves_the_generators(fn, more) -> None:
+    before = numbers()
+    assert nbautograd.gradcheck(fn, (draw(3), *more)).verdict == "wrong"
+    assert numbers() == before
+
+
 @pytest.mark.parametrize("fn", [Linear, Halved])
 def test_a_function_that_draws_nothing_seeds_nothing(fn, monkeypatch) -> None:
     def never(*_):

@@ -152,7 +152,7 @@ Flagged = Fn.of("Flagged",
     "return torch.addcmul(g, g * x, x), None")  # fmt: skip
 
 
-@pytest.mark.parametrize(("training", "said"), [(False, "With `training=True` it is right."), (True, None)])
+@pytest.mark.parametrize(("training", "said"), [(False, "With `training=True` it agrees"), (True, None)])
 def test_the_flag_with_which_a_gradient_is_right_comes_first(training, said) -> None:
     report = nbautograd.gradcheck(Flagged, (draw(4), training), order=1)
     assert [f.advice[: len(said or "")] for f in report.findings] == [said] * (said is not None)

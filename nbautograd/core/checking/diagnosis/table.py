@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -137,9 +138,13 @@ def _together(
     if shared is None:
         return None
     code = next(iter(found.values()))[1].code
-    place = {"name": shared.name, "line": shared.line, "statement": phrases.short(shared.expression or "")}
+    name, (first_made, *more) = shared
+    line = None if more else first_made.lineno  # of what is assigned again nobody knows which one counts
+    at_line = "" if more else Phrase("causes.together_at", line=line, statement=phrases.short(ast.unparse(first_made)))
     return [
-        Finding(code, "bug", "causes.wrong_together", {**_named(found[where][0]), **place}, where, shared.line)
+        Finding(
+            code, "bug", "causes.wrong_together", {**_named(found[where][0]), "name": name, "at": at_line}, where, line
+        )
         for where in sorted(first.values(), key=[*found].index)
     ]
 
