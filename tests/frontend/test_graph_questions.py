@@ -130,7 +130,7 @@ def test_a_tensor_that_the_graph_does_not_hold_becomes_a_ghost(asking: Any) -> N
     expect(page.locator(".box.ghost.asked")).to_contain_text("n")
     box(page, "a 3").click()
     page.locator(".detail").get_by_role("button", name="Why is .grad None?").click()
-    expect(page.locator(".why")).to_contain_text("no backward has reached it")
+    expect(page.locator(".why")).to_contain_text("No backward has reached")
     expect(page.locator(".box.ghost")).to_have_count(0)
 
 
