@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from nbautograd.version import __version__ as __version__
@@ -74,20 +75,15 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """Register the magics: what ``%load_ext nbautograd`` calls."""
-    said = None
-    if "torch" not in sys.modules and getattr(shell, "kernel", None) is not None:  # its import takes seconds
-        from IPython.display import display
+    shown: AbstractContextManager[None] = nullcontext()
+    if "torch" not in sys.modules and getattr(shell, "kernel", None) is not None:
+        from nbautograd.loading import seconds_shown
 
-        from nbautograd.messages import text
+        shown = seconds_shown()
+    with shown:
+        from nbautograd.magics import load
 
-        said = display({"text/plain": text("magics.loading", name="torch")}, raw=True, display_id=True)
-        importlib.import_module("torch")  # two thirds of the time: what follows says that it goes on
-        said.update({"text/plain": text("magics.loading", name="nbautograd")}, raw=True)
-    from nbautograd.magics import load
-
-    load(shell)
-    if said is not None:
-        said.update({"text/plain": ""}, raw=True)
+        load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:

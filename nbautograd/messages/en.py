@@ -1049,7 +1049,7 @@ SENTENCES: dict[str, str] = {
     "magics.too_many_arguments": "{magic}: {function} takes ({takes}), but {given} arguments are given.",
     "magics.line_undefined": "{magic}: `{name}` is not defined.",
     "magics.by_keyword": "{magic}: write {names} by position; these cannot be given by name here.",
-    "magics.loading": "Loading {name}…",
+    "magics.loading": "Loading torch and nbautograd: {seconds} s…",
     "magics.line_failed": "{magic} could not evaluate its line: {error}",
     "magics.not_a_tensor": "{magic} takes tensors, but `{text}` gives a value of type {type}. Write {magic} loss",
     "magics.no_such_function": "{magic}: no recorded Function is named {text}. Recorded so far: {names}.",

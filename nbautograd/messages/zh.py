@@ -1049,7 +1049,7 @@ SENTENCES: dict[str, str] = {
     "magics.too_many_arguments": "{magic}：{function} 的参数是 ({takes})，但给了 {given} 个。",
     "magics.line_undefined": "{magic}：`{name}` 没有定义。",
     "magics.by_keyword": "{magic}：请按位置传入 {names}；这里不能用关键字传入。",
-    "magics.loading": "正在载入 {name}…",
+    "magics.loading": "正在载入 torch 和 nbautograd：{seconds} 秒…",
     "magics.line_failed": "{magic} 无法对这一行求值：{error}",
     "magics.not_a_tensor": "{magic} 后面要写张量，而 `{text}` 得到的是 {type} 类型的值。请写 {magic} loss",
     "magics.no_such_function": "{magic}：没有记录过名为 {text} 的 Function。已记录的有：{names}。",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from typing import Any
 
 import pytest
 from notebook_shell import DOUBLE
 
-from nbautograd import magics
+from nbautograd import loading, magics
 
 NAMES = {
     "gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches",
@@ -53,6 +54,17 @@ def test_nothing_is_printed(bare) -> None:
         ran = bare(line)
         assert (ran.stdout, ran.stderr, ran.bundles) == ("", "", [])
     assert "Cell magic `%%autograd_function` not found" in bare(CELL).stderr
+
+
+def test_a_cold_kernel_counts_until_it_is_loaded(bare, monkeypatch) -> None:
+    counted = threading.Semaphore(0)
+    monkeypatch.setattr(loading, "PAUSE", 0)
+    monkeypatch.setattr(loading, "text", lambda name, seconds: counted.release() or f"{name} {seconds}")
+    bare.shell.user_ns["wait"] = lambda: [counted.acquire(timeout=60) for _ in range(3)]
+    ran = bare("from nbautograd.loading import seconds_shown\nwith seconds_shown():\n    assert all(wait())")
+    assert ran.error is None
+    assert all(one["text/plain"].startswith("magics.loading 0.") for one in ran.bundles[:2])
+    assert ran.updates[-1] == {"text/plain": ""}
 
 
 def test_reload_doubles_nothing(bare) -> None:
