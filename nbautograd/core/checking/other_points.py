@@ -198,9 +198,10 @@ def refilled(item: Tensor, shape: Sequence[int], generator: torch.Generator) -> 
         return torch.randperm(count, generator=generator).to(pool).reshape(shape)  # as the user's, each number once
     if whole(item) and item.dim() == len(shape) > 1:
         return _slices(item, shape, generator)
-    picked = pool[torch.randint(len(pool), (count,), generator=generator)].reshape(shape)
+    places = torch.randint(len(pool), (count,), generator=generator).to(pool.device)
+    picked = pool.index_select(0, places).reshape(shape)
     if item.is_floating_point() and item.requires_grad:
-        factor = torch.rand(shape, generator=generator, dtype=torch.float64).mul_(0.4).add_(0.8)
+        factor = torch.empty(shape).uniform_(0.8, 1.2, generator=generator)
         picked = picked * factor.to(item.dtype)
     return _of_its_kind(picked, item).requires_grad_(item.requires_grad)
 

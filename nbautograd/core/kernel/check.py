@@ -100,7 +100,7 @@ def check(
     else:
         measured = [pair.measure(draw, 0) for draw in at]
         trial = Trial(pair, terms=terms).of(measured, done)
-        if any(track.broken or track.exceeded(LESS / track.deviation.noisier) for track in trial.tracks):
+        if any(track.broken or track.exceeded(LESS) for track in trial.tracks):
             trial = Trial(pair, terms=terms).of(pair.sampled(one, samples) for one in measured)
     suspects = [k for k, track in enumerate(trial.tracks) if track.broken or track.exceeded()]
     conditions = _conditions(pair, trial, given, seed) if power else {}

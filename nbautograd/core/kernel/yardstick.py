@@ -229,8 +229,11 @@ class Yardstick:
 
         What may be ``NOISE`` times as noisy has its largest errors so many times further out: without this one entry
         in hundreds would be beyond. An error of one place does not move the median, and one along a direction is
-        taken away before: the first is of the error as it is, the others are along each direction.
+        taken away before: the first is of the error as it is, the others are along each direction. Where rounding was
+        not sampled, one is taken for as noisy as the reference: it is sampled wherever that shows anything.
         """
+        if len(self.correct) == 1:
+            return [1.0] * (1 + len(self.directions))
         spread, middle, along, norm = self._middle()
         if not middle > 0:
             return [1.0] * (1 + len(along))
@@ -371,11 +374,6 @@ class Deviation:
                 found = [replace(self.excesses[s], system=replace(s, draws=True)) for s in systems]
             for excess in found:
                 self._note(excess)
-
-    @property
-    def noisier(self) -> float:
-        """The most times the noise of correct implementations that the Function was taken to have."""
-        return max((max(one.noisier) for one in self.total.values()), default=1.0)
 
     def share(self, direction: str) -> float:
         """Return how much of the squared error lies along a direction in each line of the last dimension."""
