@@ -28,6 +28,7 @@ from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.points import points
+from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem, own_method, pullback, separate_context
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
@@ -143,7 +144,7 @@ def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
         def alone() -> Answer:
             pairs = enumerate(problem.fresh())
             mine = tuple(x.detach().requires_grad_(i in wanted) if i in own else x for i, x in pairs)
-            return pullback(problem.call(mine), [mine[i] for i in wanted], at.v)
+            return pullback(problem.call(mine), [mine[i] for i in wanted], copy(at.v))  # backward may write into it
 
         def raised(error: Exception) -> Finding:
             return wrong(names[0], "causes.needs_input_grad_raises", said=_said(error))

@@ -189,8 +189,8 @@ class Pair:
         return replace(measured, samples=rounded)
 
     def compute(self, draw: Draw) -> Values:
-        """Run the Function at a draw, on grad_outputs of its own: it may write into them."""
-        return run(self.candidate, replace(draw, grad_outputs=copied(draw.grad_outputs)))
+        """Run the Function at a draw."""
+        return run(self.candidate, draw)
 
 
 def run(
@@ -208,7 +208,7 @@ def run(
     """
     with mode or contextlib.nullcontext():
         outputs = problem.call(copied(draw.inputs), draw.seed) if outputs is None else outputs
-        grads = iter(draw.grad_outputs)
+        grads = iter(copied(draw.grad_outputs))  # backward may write into them
         cotangents = [next(grads, None) if y.requires_grad else None for y in outputs]
         fitting = [
             None if c is None or c.shape != y.shape else c.to(y.dtype) for y, c in zip(outputs, cotangents, strict=True)
