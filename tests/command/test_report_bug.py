@@ -7,6 +7,7 @@ import re
 
 import pytest
 import torch
+from fn import Fn
 from injected import broken
 
 import nbautograd
@@ -17,16 +18,7 @@ from nbautograd.core.checking.probes.run_probes import PROBES
 SECRET = 271.828182
 
 
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * x * g
+Square = Fn.of("Square", "x: save(x); return x * x", "g: (x,) = saved; return 2 * x * g")
 
 
 @pytest.fixture

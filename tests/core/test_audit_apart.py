@@ -10,6 +10,7 @@ import time
 
 import pytest
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.core import process_copy
@@ -27,16 +28,7 @@ def trusting(x, end):
         end()
 
 
-class Doubled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        CALLS.append(tuple(x.shape))
-        ctx.save_for_backward(x)
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, grad):
-        return 2 * grad
+Doubled = Fn.of("Doubled", "x: CALLS.append(tuple(x.shape)); save(x); return 2 * x", "grad: return 2 * grad")
 
 
 class Wrong(Doubled):
@@ -123,14 +115,9 @@ def test_checks_leave_nothing_in_the_program():
     assert set(sys.modules) == modules
 
 
-class WrongReshaped(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, shape, kind):
-        return 2 * x.reshape(shape)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return 3 * grad.reshape(3), None, None
+WrongReshaped = Fn.of(
+    "WrongReshaped", "x, shape, kind: return 2 * x.reshape(shape)", "grad: return 3 * grad.reshape(3), None, None"
+)
 
 
 def test_inputs_of_a_wrong_gradient_come_back_as_they_were_whatever_they_are():

@@ -100,15 +100,11 @@ def test_weights_that_forward_does_not_read_make_no_verdict():
     layer = nn.Linear(3, 3)
     copies = [w.detach().clone().requires_grad_() for w in layer.parameters()]
 
-    class Elsewhere(Fn):
-        def forward(ctx, layer, x, weight, bias):
-            ctx.layer = layer
-            ctx.save_for_backward(x)
-            return layer(x)
-
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return None, grad @ ctx.layer.weight, grad.mT @ x, grad.sum(0)
+    Elsewhere = Fn.of(
+        "Elsewhere",
+        "layer, x, weight, bias: ctx.layer = layer; save(x); return layer(x)",
+        "grad: (x,) = saved; return None, grad @ ctx.layer.weight, grad.mT @ x, grad.sum(0)",
+    )
 
     with nbautograd.audit(**LONG) as audit:
         Elsewhere.apply(layer, torch.randn(2, 3, requires_grad=True), *copies)

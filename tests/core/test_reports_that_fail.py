@@ -73,12 +73,7 @@ def test_an_audited_function_is_not_right_where_its_check_failed(
     spoil = monkeypatch.setitem if isinstance(owner, dict) else monkeypatch.setattr
     spoil(owner, name, broken("inspection/injected.py"))
 
-    class Right(Fn):
-        def forward(ctx, x):
-            return 2 * x
-
-        def backward(ctx, g):
-            return 2 * g
+    Right = Fn.of("Right", "x: return 2 * x", "g: return 2 * g")
 
     report = audited(Right)
     [function] = report.functions

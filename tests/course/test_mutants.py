@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import torch
-from torch.autograd import Function
+from fn import Fn
 
 from nbautograd.course.mutants import copy, kills, mutants
 
-
-class Outer(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a[:, None] * b
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        return (g * b).sum(1), (g * a[:, None]).sum(0)
+Outer = Fn.of(
+    "Outer",
+    "a, b: save(a, b); return a[:, None] * b",
+    "g: a, b = saved; return (g * b).sum(1), (g * a[:, None]).sum(0)",
+)
 
 
 def point(seed):

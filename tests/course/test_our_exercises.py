@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
+from fn import Fn
 from written_answers import define
 
 from nbautograd import messages
@@ -38,17 +37,7 @@ def test_a_term_that_only_a_second_backward_uses_is_named():
     assert "the output number 3" in sentences, sentences
 
 
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output
+Square = Fn.of("Square", "x: save(x); return x * x", "grad_output: (x,) = saved; return 2 * x * grad_output", once=True)
 
 
 def gradient_penalty(square, x, w):

@@ -128,12 +128,7 @@ def test_a_value_met_before_is_named_not_drawn_again(show: Any, samples: Any) ->
     expect(page.locator(".kept").get_by_role("img")).to_have_count(0)
 
 
-class Halved(Fn):
-    def forward(ctx: Any, x: Any) -> Any:
-        return x / 2
-
-    def backward(ctx: Any, grad_output: Any) -> Any:
-        return grad_output / 2
+Halved = Fn.of("Halved", "x: return x / 2", "grad_output: return grad_output / 2")
 
 
 def diverging(samples: Any, pairs: int, bad: int) -> CallLog:

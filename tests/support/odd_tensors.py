@@ -20,6 +20,7 @@ from multiprocessing import shared_memory
 
 import numpy as np
 import torch
+from fn import Fn
 
 KEEP = []  # what a tensor's memory depends on, for the life of the process
 
@@ -175,47 +176,15 @@ def _beyond():
 def functions(make):
     """One Function per place in which the odd tensor can stand; none of them reads it."""
 
-    class Given(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, odd):
-            return torch.ones(1)
+    Given = Fn.of("Given", "x, odd: return torch.ones(1)", "g: return None, None")
 
-        @staticmethod
-        def backward(ctx, g):
-            return None, None
+    Returned = Fn.of("Returned", "x, odd: return odd", "g: return None, None")
 
-    class Returned(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, odd):
-            return odd
+    Saved = Fn.of("Saved", "x, odd: save(odd); ctx.odd = odd; return x * 2", "g: return g * 2, None")
 
-        @staticmethod
-        def backward(ctx, g):
-            return None, None
-
-    class Saved(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, odd):
-            ctx.save_for_backward(odd)
-            ctx.odd = odd
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2, None
-
-    class SetUp(torch.autograd.Function):
-        @staticmethod
-        def forward(x, odd):
-            return x * 2
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(inputs[1])
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2, None
+    SetUp = Fn.of(
+        "SetUp", "x, odd: return x * 2", "g: return g * 2, None", setup_context="inputs, output: save(inputs[1])"
+    )
 
     class Gradient(torch.autograd.Function):
         @staticmethod

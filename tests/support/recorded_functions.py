@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import torch
+from fn import Fn
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 
 class Linear(Function):
@@ -54,28 +54,14 @@ class Cube(Function):
         return grad * dx, None
 
 
-class Kept(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.x = x
-        ctx.y = x.exp()
-        ctx.name = "kept"
-        return ctx.y
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.y
+Kept = Fn.of("Kept", 'x: ctx.x = x; ctx.y = x.exp(); ctx.name = "kept"; return ctx.y', "g: return g * ctx.y")
 
 
-class Greedy(Function):
-    @staticmethod
-    def forward(ctx, *tensors):
-        ctx.save_for_backward(*tensors)
-        return sum(tensors)
-
-    @staticmethod
-    def backward(ctx, *grads):
-        return tuple(grads[0] for _ in ctx.saved_tensors)
+Greedy = Fn.of(
+    "Greedy",
+    "*tensors: save(*tensors); return sum(tensors)",
+    "*grads: return tuple(grads[0] for _ in ctx.saved_tensors)",
+)
 
 
 class Careless(Function):
@@ -92,47 +78,16 @@ class Careless(Function):
         return g.mul(missing_name)  # noqa: F821
 
 
-class Silent(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, g):
-        print("nothing to see")
+Silent = Fn.of("Silent", "x: return x * 2", 'g: print("nothing to see")')
 
 
-class Listed(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return [x * 2, x * 3]
-
-    @staticmethod
-    def backward(ctx, g, h):
-        return g * 2 + h * 3
+Listed = Fn.of("Listed", "x: return [x * 2, x * 3]", "g, h: return g * 2 + h * 3")
 
 
-class Numpy(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    @staticmethod
-    def backward(ctx, g):
-        saved = ctx.saved_tensors
-        return torch.from_numpy(g.numpy()) * saved
+Numpy = Fn.of("Numpy", "x: save(x); return x.sin()", "g: return torch.from_numpy(g.numpy()) * ctx.saved_tensors")
 
 
-class NumpyOnce(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        return torch.from_numpy(g.numpy() * 2)
+NumpyOnce = Fn.of("NumpyOnce", "x: return x * 2", "g: return torch.from_numpy(g.numpy() * 2)", once=True)
 
 
 class Scale(Function):

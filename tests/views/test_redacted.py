@@ -74,14 +74,11 @@ def test_no_entry_of_the_data_nor_its_repr_is_in_it(cls: type, seed: int) -> Non
 def test_what_helps_is_in_it() -> None:
     x, w = (torch.ones(3, 3, dtype=F64, requires_grad=True) for _ in range(2))
 
-    class Product(Fn):
-        def forward(ctx, a, b):
-            ctx.save_for_backward(a, b)
-            return a * b
-
-        def backward(ctx, grad_output):
-            a, b = ctx.saved_tensors
-            return -grad_output * b, grad_output * a
+    Product = Fn.of(
+        "Product",
+        "a, b: save(a, b); return a * b",
+        "grad_output: a, b = saved; return -grad_output * b, grad_output * a",
+    )
 
     report = nbautograd.inspect(Product, x, w)
     printed = str(report.redact())

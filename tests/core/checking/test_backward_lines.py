@@ -174,12 +174,7 @@ def test_the_line_of_a_backward_that_calls_no_torch_is_where_it_ended() -> None:
 
 
 def test_no_mode_is_left_behind_where_backward_raises() -> None:
-    class Raises(Fn):
-        def forward(ctx, x):
-            return 2 * x
-
-        def backward(ctx, g):
-            return g.view(-5)
+    Raises = Fn.of("Raises", "x: return 2 * x", "g: return g.view(-5)")
 
     problem = Problem(Raises, (draw(3),))
     with problem.session():

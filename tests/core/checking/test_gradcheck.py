@@ -173,15 +173,11 @@ def test_a_call_that_makes_no_sense_gets_advice(fn, inputs, error, advice):
         gradcheck(fn, inputs)
 
 
-class TakesMask(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, index, mask, scale):
-        ctx.save_for_backward(mask)
-        return x * mask
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * ctx.saved_tensors[0], None, None, None
+TakesMask = Fn.of(
+    "TakesMask",
+    "x, index, mask, scale: save(mask); return x * mask",
+    "grad: return grad * ctx.saved_tensors[0], None, None, None",
+)
 
 
 @pytest.mark.parametrize(

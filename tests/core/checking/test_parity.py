@@ -11,7 +11,6 @@ import torch
 from fn import Fn
 from own_mistakes import draw
 from torch.autograd import Function, gradcheck, gradgradcheck
-from torch.autograd.function import once_differentiable
 
 import nbautograd
 from nbautograd.errors import InputError
@@ -68,27 +67,19 @@ def test_nondet_tol(size: float, verdict: str, kind: str) -> None:
 
 
 def test_check_batched_grad_holds_nothing_against_a_backward_that_vmap_cannot_run() -> None:
-    class Itemised(Fn):
-        def forward(ctx, x):
-            return x * 2
-
-        @once_differentiable
-        def backward(ctx, g):
-            return torch.tensor([2 * v.item() for v in g.data], dtype=g.dtype)
+    Itemised = Fn.of(
+        "Itemised",
+        "x: return x * 2",
+        "g: return torch.tensor([2 * v.item() for v in g.data], dtype=g.dtype)",
+        once=True,
+    )
 
     assert nbautograd.gradcheck(Itemised, draw(4)).verdict == "right"
 
 
 @pytest.mark.slow
 def test_fast_mode_misses_one_entry_of_ten_thousand_and_we_do_not() -> None:
-    class OneEntry(Fn):
-        def forward(ctx, x):
-            return 2 * x
-
-        def backward(ctx, g):
-            out = 2 * g
-            out[1234] = 0
-            return out
+    OneEntry = Fn.of("OneEntry", "x: return 2 * x", "g: out = 2 * g; out[1234] = 0; return out")
 
     x = torch.randn(10_000, dtype=torch.float64, requires_grad=True)
     assert gradcheck(OneEntry.apply, (x,), fast_mode=True)

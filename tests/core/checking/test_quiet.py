@@ -74,25 +74,13 @@ def test_two_threads_in_quiet_at_once_leave_the_streams_as_they_were():
 
 @pytest.mark.parametrize("check", [nbautograd.gradcheck, lambda f, i: nbautograd.inspect(f, *i)])
 def test_a_function_that_prints_is_checked_without_a_word(check, capsys):
-    class Chatty(Fn):
-        def forward(ctx, x):
-            print("forward")
-            return x * 2
-
-        def backward(ctx, g):
-            print("backward", file=sys.stderr)
-            return g * 2
+    Chatty = Fn.of("Chatty", 'x: print("forward"); return x * 2', 'g: print("backward", file=sys.stderr); return g * 2')
 
     check(Chatty, (torch.ones(3, dtype=torch.float64, requires_grad=True),))
     assert capsys.readouterr() == ("", "")
 
 
-class Drawing(Fn):
-    def forward(ctx, x):
-        return x * torch.rand_like(x)
-
-    def backward(ctx, g):
-        return g
+Drawing = Fn.of("Drawing", "x: return x * torch.rand_like(x)", "g: return g")
 
 
 def state():

@@ -251,14 +251,11 @@ def test_a_change_that_is_right_at_a_few_points_only_is_not_offered() -> None:
 
 
 def test_an_argument_that_is_none_here_is_not_given_up_for_good() -> None:
-    class Optional(Fn):
-        def forward(ctx, x, bias):
-            ctx.save_for_backward(x, bias)
-            return 3 * x if bias is None else 3 * x + bias
-
-        def backward(ctx, g):
-            _x, bias = ctx.saved_tensors
-            return 3 * g, g.sum(bias.shape)
+    Optional = Fn.of(
+        "Optional",
+        "x, bias: save(x, bias); return 3 * x if bias is None else 3 * x + bias",
+        "g: _x, bias = saved; return 3 * g, g.sum(bias.shape)",
+    )
 
     assert fix_of(Optional, (draw(4), None)) is None
 

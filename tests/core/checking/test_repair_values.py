@@ -52,16 +52,11 @@ def test_edits_that_cannot_be_computed_are_not_made():
 
 
 def test_values_that_differ_from_pass_to_pass_count_as_unknown():
-    class Looped(Fn):
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.cumsum(0)
-
-        def backward(ctx, g):
-            part = g
-            for _ in range(2):
-                part = part[1:]
-            return g.flip(0).cumsum(0).flip(0) + 0 * part.sum()
+    Looped = Fn.of(
+        "Looped",
+        "x: save(x); return x.cumsum(0)",
+        "g: part = g; for _ in range(2): part = part[1:]; return g.flip(0).cumsum(0).flip(0) + 0 * part.sum()",
+    )
 
     problem = Problem(Looped, (torch.ones(4, dtype=torch.float64, requires_grad=True),))
     script, at = read(Looped), Stage(Point(problem, problem.fresh()))

@@ -141,14 +141,7 @@ def test_a_large_function_is_sampled() -> None:
 def test_a_large_function_of_complex_numbers_is_left_out() -> None:
     z = torch.complex(draw(200), draw(200, seed=1)).detach().requires_grad_()
 
-    class Square(Fn):
-        def forward(ctx, z):
-            ctx.save_for_backward(z)
-            return z * z
-
-        def backward(ctx, g):
-            (z,) = ctx.saved_tensors
-            return 2 * g * z.conj()
+    Square = Fn.of("Square", "z: save(z); return z * z", "g: (z,) = saved; return 2 * g * z.conj()")
 
     report = nbautograd.gradcheck(Square, z)
     assert report.verdict == "right"

@@ -389,12 +389,7 @@ def test_a_generator_of_the_users_own_begins_each_forward_from_its_state(kind, h
 
 
 def test_a_generator_without_a_state_is_passed_over():
-    class Doubled(Fn):
-        def forward(ctx, x, generator):
-            return 2 * x
-
-        def backward(ctx, g):
-            return 2 * g, None
+    Doubled = Fn.of("Doubled", "x, generator: return 2 * x", "g: return 2 * g, None")
 
     assert nbautograd.gradcheck(Doubled, (draw(3), random.SystemRandom())).verdict == "right"
 
@@ -402,12 +397,11 @@ def test_a_generator_without_a_state_is_passed_over():
 def test_generators_that_are_not_put_back_are_noticed(monkeypatch):
     monkeypatch.setattr("nbautograd.core.checking.quiet.GENERATORS", ())
 
-    class Draws(Fn):
-        def forward(ctx, x, generator):
-            return x + torch.randn(x.shape, generator=generator, dtype=x.dtype)
-
-        def backward(ctx, g):
-            return g, None
+    Draws = Fn.of(
+        "Draws",
+        "x, generator: return x + torch.randn(x.shape, generator=generator, dtype=x.dtype)",
+        "g: return g, None",
+    )
 
     report = nbautograd.gradcheck(Draws, (draw(3), torch.Generator()))
     assert report.verdict == "cannot tell"

@@ -45,13 +45,9 @@ def test_it_is_not_asked_where_it_knows_nothing(fn):
 
 
 def test_it_decides_where_differences_are_noise():
-    class Noisy(Fn):
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.sin() * 1e-9 + 1e6
-
-        def backward(ctx, grad):
-            return grad * ctx.saved_tensors[0].cos() * 1e-9
+    Noisy = Fn.of(
+        "Noisy", "x: save(x); return x.sin() * 1e-9 + 1e6", "grad: return grad * ctx.saved_tensors[0].cos() * 1e-9"
+    )
 
     x = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
     assert gradcheck(Noisy, x, order=1).blocks[0, 0].verdict == "match"

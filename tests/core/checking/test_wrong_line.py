@@ -62,14 +62,11 @@ def slope_of_mean_exp(z):
     return torch.where(z.abs() < 1e-5, series, (z * z.exp() - z.exp() + 1) / (z + (z == 0)) ** 2)
 
 
-class MeanExp(Fn):
-    def forward(ctx, z):
-        ctx.save_for_backward(z)
-        return torch.where(z.abs() < 1e-5, 1 + z / 2 + z**2 / 6, z.expm1() / (z + (z == 0)))
-
-    def backward(ctx, g):
-        (z,) = ctx.saved_tensors
-        return g * slope_of_mean_exp(z)
+MeanExp = Fn.of(
+    "MeanExp",
+    "z: save(z); return torch.where(z.abs() < 1e-5, 1 + z / 2 + z**2 / 6, z.expm1() / (z + (z == 0)))",
+    "g: (z,) = saved; return g * slope_of_mean_exp(z)",
+)
 
 
 @pytest.mark.usefixtures("fixes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import Fn
 from kernels import KERNELS, RMS, Kernel
 
 from nbautograd import compare
@@ -69,15 +70,7 @@ def test_a_twin_of_rms_norm_has_its_cause(twin: str, code: str, param: str, valu
     assert (finding.code, finding.params[param]) == (code, value)
 
 
-class Gain(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, gain):
-        ctx.save_for_backward(x)
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, g):
-        return 2 * g, g * ctx.saved_tensors[0]
+Gain = Fn.of("Gain", "x, gain: save(x); return 2 * x", "g: return 2 * g, g * ctx.saved_tensors[0]")
 
 
 @pytest.mark.parametrize("depends", [lambda gain: 0.0, lambda gain: gain.round() * 0])

@@ -74,14 +74,7 @@ def test_a_factor_beyond_rounding_is_wrong(dtype: torch.dtype, seen: float) -> N
 
 @pytest.mark.parametrize("dtype", [torch.complex128, torch.complex64])
 def test_complex_numbers(dtype: torch.dtype) -> None:
-    class Product(Fn):
-        def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-            ctx.save_for_backward(a, b)
-            return a * b
-
-        def backward(ctx: Any, g: torch.Tensor) -> Any:
-            a, b = ctx.saved_tensors
-            return g * b.conj(), g * a
+    Product = Fn.of("Product", "a, b: save(a, b); return a * b", "g: a, b = saved; return g * b.conj(), g * a")
 
     real, imaginary = drawn(torch.float64, (2, 4), (2, 4))
     a, b = torch.complex(real, imaginary).to(dtype)

@@ -12,6 +12,7 @@ import weakref
 
 import pytest
 import torch
+from fn import Fn
 from torch.autograd.function import FunctionMeta
 
 from nbautograd.core.recording import api as log
@@ -19,17 +20,7 @@ from nbautograd.core.recording.class_creation import ClassCreation
 
 
 def define():
-    class Born(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            print("forward")
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    return Born
+    return Fn.of("Born", 'x: print("forward"); return x * 2', "g: return g * 2")
 
 
 def test_each_new_class_is_met_and_the_metaclass_restored():
@@ -145,10 +136,7 @@ class Deleted:
 
 @pytest.mark.parametrize("stream", [Proxy(), Guarded(), Computed(), Deleted()], ids=lambda one: type(one).__name__)
 def test_an_odd_stream_never_raises_into_the_call(stream, monkeypatch):
-    class Silent(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
+    Silent = Fn.of("Silent", "x: return x * 2")
 
     if isinstance(stream, Deleted):
         monkeypatch.delattr(sys, "stdout")

@@ -163,9 +163,7 @@ def test_after_a_fork_the_child_reads_its_own_memory():
 def test_an_argument_of_2_to_the_62_elements_can_be_looked_at():
     """Its size in bytes overflows to 0: a call with it made the whole log unreadable."""
 
-    class Ones(Fn):
-        def forward(ctx, x):
-            return torch.ones(1)
+    Ones = Fn.of("Ones", "x: return torch.ones(1)")
 
     for base, shape in ((torch.ones(1), (2**62,)), (torch.ones(3000), (2**50, 3000)), (torch.ones(1), (2**62 + 1,))):
         with api.recording(Ones) as log:
@@ -204,10 +202,7 @@ class Spoken(Exception):  # noqa: N818 - its name is looked for
     "argument", [slice(Ends()), (Ends(),), {"key": Ends()}, [slice(None, Ends())], torch.ones(2).as_subclass(OfOurs)]
 )
 def test_no_code_of_an_argument_runs(argument):
-    class Takes(Fn):
-        def forward(ctx, x, other):
-            ctx.other = other
-            return x * 2
+    Takes = Fn.of("Takes", "x, other: ctx.other = other; return x * 2")
 
     with api.recording(Takes) as log:
         Takes.apply(torch.ones(2), argument)

@@ -116,12 +116,7 @@ def test_variadic_names():
 
 
 def test_raw_gradients_before_the_engine_repairs_them():
-    class Raw(Fn):
-        def forward(ctx, x, w):
-            return x * w
-
-        def backward(ctx, g):
-            return g.float(), g.float()
+    Raw = Fn.of("Raw", "x, w: return x * w", "g: return g.float(), g.float()")
 
     with log.recording(Raw) as calls:
         Raw.apply(leaf(5, 3), leaf(3)).sum().backward()
@@ -140,12 +135,7 @@ def test_create_graph_and_double_backward():
             (x,) = ctx.saved_tensors
             return Double.apply(g * x)
 
-    class Double(Fn):
-        def forward(ctx, x):
-            return x * 2
-
-        def backward(ctx, g):
-            return g * 2
+    Double = Fn.of("Double", "x: return x * 2", "g: return g * 2")
 
     x = leaf(2)
     with log.recording(Square, Double) as calls:
@@ -288,13 +278,7 @@ def test_paused_and_cell():
 
 
 def test_open_calls_are_closed():
-    class Stuck(Fn):
-        def forward(ctx, x):
-            log.clear_open_calls()
-            return x * 2
-
-        def backward(ctx, g):
-            return g
+    Stuck = Fn.of("Stuck", "x: log.clear_open_calls(); return x * 2", "g: return g")
 
     with log.recording(Stuck) as calls:
         Stuck.apply(leaf(2))
@@ -319,9 +303,7 @@ def test_instrument_twice_and_as_a_decorator():
 
 def test_calls_of_a_class_are_its_own_however_often_its_recording_began():
     def doubling():
-        class Double(Fn):
-            def forward(ctx, x):
-                return x * 2
+        Double = Fn.of("Double", "x: return x * 2")
 
         return log.instrument(Double)
 
@@ -651,15 +633,7 @@ def test_threads_that_share_an_inherited_setup_context_record_their_own(other_is
     """PyTorch looks setup_context up in one thread while another is between its forward and its setup_context."""
     from nbautograd.core.recording.spy import SetupSpy
 
-    class Base(Fn):
-        def forward(x):
-            return x * 2
-
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-
-        def backward(ctx, grad):
-            return grad * 2
+    Base = Fn.of("Base", "x: return x * 2", "grad: return grad * 2", setup_context="inputs, output: save(*inputs)")
 
     Mine, Other = (type(name, (Base,), {}) for name in ("Mine", "Other"))
     recorded = [Mine, Other] if other_is_recorded else [Mine]
