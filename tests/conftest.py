@@ -45,9 +45,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand what a worker's tests said to who hands out the tests."""
+    """Hand what a worker's tests said to who hands out the tests; sentences that no test said fail the run."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["said"] = sorted(said.SAID)
+    elif "NBAUTOGRAD_UNSAID" in os.environ and len(said.unsaid()) > said.MOST:
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -57,9 +59,10 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the sentences that no test said, where ``NBAUTOGRAD_UNSAID`` asks for it."""
+    """List the sentences that no test said, where ``NBAUTOGRAD_UNSAID`` asks for it, as ``.ci/test`` does."""
     if "NBAUTOGRAD_UNSAID" in os.environ:
         terminalreporter.write_line(f"said by no test: {' '.join(said.unsaid())}")
+        terminalreporter.write_line(f"said after all, so no longer open: {' '.join(said.SAID & set(said.OPEN))}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

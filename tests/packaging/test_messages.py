@@ -1,12 +1,16 @@
 """Every sentence exists in both languages, with the same places to fill; what the code asks for exists."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from string import Formatter
 
 import pytest
+import said
 
 from nbautograd import messages
 from nbautograd.messages import LANGUAGES, catalogue, language, set_language, text
@@ -122,6 +126,23 @@ def test_every_sentence_that_is_asked_for_exists():
     missing = {key: file for key, file in asked_for().items() if key not in catalogue("en")}
     assert missing == {}
     assert len(asked_for()) > 40
+
+
+def test_what_is_open_exists():
+    assert set(said.OPEN) - catalogue("en").keys() == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_sentences_that_no_test_said_fail_the_run(workers):
+    """The guard of ``.ci/test`` trips, in one process and where workers hand over what their tests said."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", workers, f"{__file__}::test_chinese_is_chinese"]
+    ran = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"NBAUTOGRAD_UNSAID": "1"}, check=False
+    )
+    assert ran.returncode == 1
+    assert "1 passed" in ran.stdout
+    assert " views.headline.wrong " in ran.stdout.rpartition("said by no test: ")[2].partition("\n")[0]
 
 
 @pytest.mark.parametrize(
