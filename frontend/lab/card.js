@@ -12,13 +12,14 @@ export const SIGNS = { bug: "✗", risk: "!", explained: "◆" };
 /**
  * The lines that come, what is new in them lit.
  * @param {EditorChange} change
+ * @param {number} indent columns that are left out
  */
-export function comingLines({ after, lit }) {
+export function comingLines({ after, lit }, indent = 0) {
   const rows = after.split("\n");
   return rows.map((row, k) => {
     /** @type {(Node | string)[]} */
     const parts = [];
-    let at = 0;
+    let at = indent;
     for (const [, begin, end] of lit.filter(([line]) => line === k)) {
       parts.push(row.slice(at, begin), el("mark", "nbag-lit", row.slice(begin, end)));
       at = end;
@@ -36,6 +37,9 @@ export function cardOf({ found, line }, apply, atCaret) {
   const { mark, language, from } = found,
     say = words(language),
     change = mark.change;
+  // away from its line the change needs no more indentation than its lines have among each other
+  const indents = change ? (change.after.match(/^ *(?=\S)/gm) ?? []) : [],
+    indent = Math.min(...indents.map((one) => one.length));
   const said = el("p", { class: "nbag-said", role: "status" });
   /** @param {boolean} run */
   const act = (run) => () => void (said.textContent = apply(run));
@@ -57,7 +61,11 @@ export function cardOf({ found, line }, apply, atCaret) {
       prose(mark.message),
     ),
     change &&
-      el("pre", { class: "nbag-change", tabindex: "0" }, el("code", null, ...comingLines(change))),
+      el(
+        "pre",
+        { class: "nbag-change", tabindex: "0" },
+        el("code", null, ...comingLines(change, indent)),
+      ),
     change && el("p", "nbag-note", prose(change.note)),
     change &&
       from.trusted &&

@@ -122,7 +122,7 @@ def _draw(block: JacobianBlock, axes: Sequence[Axes], bar_in: Axes | None) -> No
     pooled = block.pooled(CELLS, CELLS)
     arrays = [drawable(getattr(pooled, name)) for name in PANELS]
     top = theme.robust_limit(*arrays[:2])
-    scale = ScalarMappable(Normalize(-top, top), LinearSegmentedColormap.from_list("coolwarm", list(theme.COOLWARM)))
+    scale = ScalarMappable(Normalize(-top, top), LinearSegmentedColormap.from_list("dawn", list(theme.DAWN)))
     for ax, name, values in zip(axes, PANELS, arrays, strict=True):
         ax.imshow(theme.rgb(values, top), aspect="equal", interpolation="nearest")
         ax.set_title(messages.text(f"views.panel.{name}"), fontsize=SMALL)

@@ -73,15 +73,12 @@ SOFT_ON_ANY = "rgba(128,128,128,0.08)"
 TRACK_ON_ANY = "rgba(128,128,128,0.25)"
 GONE_ON_ANY, COME_ON_ANY = "rgba(214,57,73,0.16)", "rgba(40,160,90,0.18)"
 
-# heat maps, in matplotlib's figures too: equally spaced stops from -limit to +limit, blue for negative; matplotlib's
-# "coolwarm" for light pages. In its dark "managua" small numbers have no sign: at an eighth of the limit +v and -v are
-# 23 apart in CIE76 for some kind of colour blindness. In DUSK they are 36.
-COOLWARM = (
-    "#3b4cc0", "#4e68d8", "#6282ea", "#779af7", "#8db0fe", "#a3c2fe", "#b9d0f9", "#ccd9ed", "#dddcdc",
-    "#ecd3c5", "#f5c4ac", "#f7b093", "#f4987a", "#eb7d62", "#dd5f4b", "#ca3b37", "#b40426",
-)  # fmt: skip
+# heat maps, in matplotlib's figures too: equally spaced stops from -limit to +limit, blue for negative, orange for
+# positive: the red of "coolwarm" was taken for that of a wrong gradient. In matplotlib's dark "managua" small numbers have
+# no sign: at an eighth of the limit +v and -v are 23 apart in CIE76 for some kind of colour blindness. In DUSK they are 36.
+DAWN = ("#3b4cc0", "#6282ea", "#8db0fe", "#b9d0f9", "#dddcdc", "#f3cf9f", "#eea75a", "#cf7a1e", "#a04a00")
 DUSK = ("#8ee7ff", "#5ab5ea", "#4188c6", "#34629b", "#2c2f36", "#824a1c", "#b46d24", "#de9b3f", "#ffd273")
-MAPS = {"light": COOLWARM, "dark": DUSK}
+MAPS = {"light": DAWN, "dark": DUSK}
 NAN = {"light": "#f2d53c", "dark": "#b8a100"}
 
 # the ground of a chip, whose words have the colour of the page, by verdict or kind of finding

@@ -6,13 +6,12 @@ import io
 import re
 import xml.etree.ElementTree as ElementTree
 
-import matplotlib
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from matplotlib.colors import to_rgb
+from matplotlib.colors import rgb_to_hsv, to_rgb
 from PIL import Image
 
 from nbautograd.core.formats import short
@@ -24,15 +23,18 @@ from nbautograd.views.theme import MAPS, PAPER, luminance
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 
 
-def test_the_light_stops_are_those_of_matplotlib():
-    expected = matplotlib.colormaps["coolwarm"](np.linspace(0, 1, 17))[:, :3]
-    assert np.allclose([to_rgb(c) for c in MAPS["light"]], expected, atol=3 / 255)  # matplotlib rounds to 256 colours
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_number_has_the_colour_of_a_wrong_gradient(scheme):
+    wrong, *numbers = (rgb_to_hsv(to_rgb(c)) for c in (getattr(theme.BAD, scheme), *MAPS[scheme]))
+    hues = [hue for hue, saturation, _ in numbers if saturation > 0.1]
+    assert all(abs((hue - wrong[0] + 0.5) % 1 - 0.5) > 1 / 20 for hue in hues)
 
 
-def test_small_numbers_keep_their_sign_in_the_dark():
-    minus, plus = theme.rgb(np.array([-0.125, 0.125]), 1.0, "dark").astype(int)
-    assert minus[2] > minus[0] + 30  # blue
-    assert plus[0] > plus[2] + 30
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_small_numbers_keep_their_sign(scheme):
+    minus, plus = theme.rgb(np.array([-0.125, 0.125]), 1.0, scheme).astype(int)
+    assert minus[2] > minus[0] + 15  # blue
+    assert plus[0] > plus[2] + 15
 
 
 def test_zero_nan_and_infinities_are_told_apart():
@@ -108,7 +110,7 @@ def test_small_ones_show_numbers_middling_ones_signs_large_ones_a_picture():
 
 def test_colours_for_print_are_not_rounded_to_levels():
     out = theme.rgb(np.array([[-1.0, 0.0, 1.0], [np.nan, np.inf, 0.51]]), 1.0)
-    assert [tuple(c) for c in out[0]] == [(59, 76, 192), (255, 255, 255), (180, 4, 38)]
+    assert [tuple(c) for c in out[0]] == [(59, 76, 192), (255, 255, 255), (160, 74, 0)]
     assert len({tuple(c) for c in theme.rgb(np.linspace(0.1, 1, 100), 1.0)}) > 90
     assert tuple(out[1, 1]) == tuple(out[0, 2]) != tuple(out[1, 0])
 
