@@ -131,7 +131,7 @@ export class Scene {
   /** @param {Box} box its name and where its gradients go, in words */
   describe(box) {
     const to = (this.#outgoing.get(box.key) ?? []).slice(0, TOLD).map((path) => {
-      const wrong = this.#looks.wrong?.(box.key, path) ? this.#wrong() : "";
+      const wrong = this.#looks.wrong?.(box.key, path) ? this.#page.word("verdict", "wrong") : "";
       return this.#page
         .t("goes_to", {
           name: firstLine(/** @type {Box} */ (this.boxes.get(path.target))),
@@ -140,10 +140,6 @@ export class Scene {
         .trim();
     });
     return [nameOf(box).replaceAll("\n", ", "), ...to].join(this.#page.t("semicolon"));
-  }
-
-  #wrong() {
-    return `${SIGNS.wrong[0]} ${this.#page.word("verdict", "wrong")}`;
   }
 
   /** @param {string} key */
@@ -181,7 +177,7 @@ export class Scene {
     if (this.#style || group.hasAttribute("style"))
       group.setAttribute("style", this.#style?.(item) ?? "");
     if (!isPath(item)) setTag(group, [-5, 16], this.#tag?.(item) ?? "", "end");
-    else setTag(group, aboveLabel(item), names.includes("wrong") ? this.#wrong() : "");
+    else setTag(group, aboveLabel(item), names.includes("wrong") ? SIGNS.wrong[0] : "");
   }
 }
 

@@ -65,7 +65,8 @@ def answer(report: FunctionReport | GradcheckReport) -> Answer:
 def _checked(check: GradcheckReport) -> str:
     if not check.seconds:  # a report that was put together by hand
         return ""
-    return messages.text("views.evidence.checked", time=formats.time(check.seconds), seed=check.seed)
+    which = "checked" if check.complete else "stopped"
+    return messages.text(f"views.evidence.{which}", time=formats.time(check.seconds), seed=check.seed)
 
 
 def second_answer(check: GradcheckReport) -> Answer:

@@ -23,7 +23,7 @@ from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.views.answer import Answer, answer, second_answer
+from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders.explanation import lines_of, place_text
 from nbautograd.views.phrases import line_of, say, tried, without_example
 from nbautograd.widgets.notebook_cells import cell_of_file, running_cell
@@ -266,13 +266,15 @@ class _Gathered:
 
 
 def _findings(report: FunctionReport | GradcheckReport) -> Iterator[Finding]:
-    """Yield the findings that the report tells, of first and of second derivatives."""
+    """Yield the findings that the report tells; those of second derivatives are risks unless these were asked for."""
     check = report.gradcheck if isinstance(report, FunctionReport) else report
-    answers: list[Answer] = [answer(report)]
-    if check.order2 is not None:
-        answers.append(second_answer(check))
-    for told in answers:
-        yield from (*told.findings, *told.others)
+    second = second_answer(check) if check.order == 2 and check.order2 is not None else None
+    told = answer(report)
+    for finding in (*told.findings, *told.others):
+        if second is None or finding.code != "not_twice_differentiable":
+            yield finding
+    if second is not None:
+        yield from (*second.findings, *second.others)
 
 
 def _of_class(source: FunctionSource) -> CheckedText | None:

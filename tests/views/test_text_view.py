@@ -101,7 +101,7 @@ def test_what_else_is_said(change, expected):
 def test_nothing_is_counted_in_a_block_that_was_not_judged():
     block = samples.block(np.eye(2), verdict="undecided", reason="interrupted")
     shown = text(replace(samples.cannot_tell(), blocks={(0, 0): block}))
-    assert "? undecided (interrupted)              –              –" in shown
+    assert "? cannot tell (interrupted)              –              –" in shown
     assert "0/4" not in shown
 
 

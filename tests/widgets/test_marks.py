@@ -89,6 +89,16 @@ def test_what_is_right_marks_nothing_and_says_what_was_checked(defined):
     assert "return 2 * x" in state.checked[0].text
 
 
+@pytest.mark.parametrize(("order", "tone"), [(None, "risk"), (2, "bug")])
+def test_second_derivatives_are_marked_once_as_a_risk_unless_they_were_asked_for(order, tone, defined):
+    text = CELL.format(above="", factor="g").replace("save_for_backward(x)", "save_for_backward(2 * x)")
+    names = defined(text.replace("x, = ", "g, = ").replace("g * x *", "g *"))
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    report = nbautograd.gradcheck(names["Square"], (x,), order=order)
+    assert report.verdict == "right"
+    assert [mark.tone for mark in marks_of(report).marks] == [tone]
+
+
 def test_a_class_of_a_file_marks_no_cell(tmp_path):
     file = tmp_path / "square.py"
     file.write_text(CELL.format(above="", factor=3))

@@ -101,6 +101,7 @@ def test_only_the_cause_is_blamed(fn, message):
 
 
 OutputOnCtx = Fn.of("OutputOnCtx", "x: y = x.exp(); ctx.result = y; return y", "grad: return grad * ctx.result")
+ThriceTheSquare = Fn.of("ThriceTheSquare", "x: save(x); return x * x", "grad: (x,) = saved; return 3 * x * grad")
 NanAtZero = Fn.of("NanAtZero", "x: save(x); return x.abs()", "grad: (x,) = saved; return grad * x / x.abs()")
 
 
@@ -109,3 +110,5 @@ def test_a_mistake_is_told_once():
     assert [(f.code, f.line) for f in found] == [("output_on_ctx", OutputOnCtx.forward.__code__.co_firstlineno + 2)]
     x = torch.tensor([0.0, 1.0, -2.0], dtype=torch.float64, requires_grad=True)
     assert [f.code for f in nbautograd.inspect(NanAtZero, x).findings] == ["nonfinite"]
+    x = torch.tensor([1.0, torch.nan, 2.0], dtype=torch.float64, requires_grad=True)  # forward's own NaN is no mistake
+    assert [f.code for f in nbautograd.gradcheck(ThriceTheSquare, (x,)).findings] == ["wrong_unclassified"]

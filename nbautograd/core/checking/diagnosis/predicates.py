@@ -167,8 +167,8 @@ def sampled(e: Evidence) -> Cause | None:
 
 
 def nonfinite(e: Evidence) -> Cause | None:
-    """Return the cause where A has entries that are no numbers."""
-    bad = int((~np.isfinite(e.A)).sum())
+    """Return the cause where A has entries that are no numbers, and N numbers there: a NaN of forward is no cause."""
+    bad = int((~np.isfinite(e.A) & np.isfinite(e.N)).sum())
     return Cause("nonfinite", "nonfinite", {"wrong": bad}) if bad else None
 
 
