@@ -74,8 +74,9 @@ TRACK_ON_ANY = "rgba(128,128,128,0.25)"
 GONE_ON_ANY, COME_ON_ANY = "rgba(214,57,73,0.16)", "rgba(40,160,90,0.18)"
 
 # heat maps, in matplotlib's figures too: equally spaced stops from -limit to +limit, blue for negative, orange for
-# positive: the red of "coolwarm" was taken for that of a wrong gradient. In matplotlib's dark "managua" small numbers have
-# no sign: at an eighth of the limit +v and -v are 23 apart in CIE76 for some kind of colour blindness. In DUSK they are 36.
+# positive, as the red of matplotlib's "coolwarm" was taken for that of a wrong gradient. In its dark "managua" small
+# numbers have no sign: at an eighth of the limit +v and -v are 23 apart in CIE76 for some kind of colour blindness. In
+# DUSK they are 36.
 DAWN = ("#3b4cc0", "#6282ea", "#8db0fe", "#b9d0f9", "#dddcdc", "#f3cf9f", "#eea75a", "#cf7a1e", "#a04a00")
 DUSK = ("#8ee7ff", "#5ab5ea", "#4188c6", "#34629b", "#2c2f36", "#824a1c", "#b46d24", "#de9b3f", "#ffd273")
 MAPS = {"light": DAWN, "dark": DUSK}
