@@ -121,8 +121,8 @@ def compare(
         The comparison. A wrong gradient never raises.
 
     Raises:
-        CallError: ``fn`` or ``reference`` cannot be called, both reference and ``compile`` are missing, the inputs are
-            no tuple, or the sizes do not fit.
+        CallError: ``fn`` or ``reference`` cannot be called, ``reference`` and ``compile`` are missing, inputs are no
+            tuple, or sizes do not fit.
         InputError: nothing in the inputs can be differentiated.
 
     Example:

@@ -215,7 +215,7 @@ class Comparison(Redactable["Comparison"]):
 
     @property
     def unjudged(self) -> int:
-        """How many rows of the sweep, or ways to compile, cannot be told, but for those that are a risk alone.
+        """How many rows of the sweep, or ways to compile, cannot be told, without those that are risks.
 
         What forward refuses loudly at inputs that nobody asked for gets no wrong gradient.
         """

@@ -245,8 +245,8 @@ class GradcheckReport(Plottable, Redactable[Any]):
         complete: False when it was interrupted; then it holds what was done so far.
         order2: the report on second derivatives with a verdict of its own, or None where they were not looked at.
         source: the Function's source, or None.
-        reason: for "cannot tell" why, for others below double precision what could have been seen, in one sentence of
-            the reader's language; for second derivatives that were only sampled, how; else empty.
+        reason: for "cannot tell" why, for others below double precision what could have been seen, as a sentence;
+            for second derivatives that were only sampled, how; else empty.
         order: as given: 2 lets second derivatives count, 1 leaves them out, None looks at them as a risk.
         notes: which inputs were checked although none requires grad; ``str`` of each is a sentence.
     """

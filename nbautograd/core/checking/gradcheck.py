@@ -58,9 +58,8 @@ def gradcheck(
             memory is 4 GiB. Given seconds also end a call of the user's code that does not return. A finding of code
             ``"stopped"`` says what was left out.
         progress: called with (steps done, steps in all, what is being done) as a large check goes on. Its method
-            ``verdict_known``, if there is one, is called once, with the blocks and the verdict on first derivatives,
-            before causes, fixes and second derivatives. An interrupt (Ctrl-C, the stop button, a KeyboardInterrupt
-            raised here) ends the check with what it has.
+            ``verdict_known``, if it has one, is called once, with the blocks and the verdict on first derivatives. An
+            interrupt (Ctrl-C, the stop button, a KeyboardInterrupt raised here) ends the check with what it has.
         meant: the pairs (output, input) whose gradient is deliberately no derivative; an audit does not judge them.
 
     Returns:

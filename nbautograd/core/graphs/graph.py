@@ -121,8 +121,8 @@ class Node(Displayable):
         storages: the memory it keeps, each once; read in graphs of at most 300 nodes, or with ``saved=True``.
         norms: in a folded graph, after ``backward``: the norms of the gradients at its members, in the engine's order;
             of a repeat, of the gradient that arrives at each of its parts.
-        first_bad: ``"NaN"`` or ``"Inf"`` at the first node, in the order in which the engine ran, that made one out of
-            finite gradients; else empty.
+        first_bad: ``"NaN"`` or ``"Inf"`` at the first node, in the engine's order, that made one out of finite
+            gradients; else empty.
         repeats: in a folded graph: how many equal parts, one after the other, it stands for; 0 when it is no repeat.
         stale: its saved tensors that were changed in place since.
         origin: in the graph of a derivative, ``graph(..., first=...)``: the node of the first graph that it comes from.
@@ -181,8 +181,8 @@ class Edge(Displayable):
         name: for a custom Function the name of the argument whose gradient this is, where the source gives it.
         state: after ``backward``: ``"flowed"``, ``"none"`` (the source returned None for it) or ``"not reached"``;
             empty before.
-        stale: ``"v0 → v1"`` when backward will refuse to compute this gradient, since what it needs was changed in
-            place after it was saved; else empty.
+        stale: ``"v0 → v1"`` when backward will refuse this gradient, as what it needs was changed in place after it
+            was saved; else empty.
         members: in a folded graph the positions, among the edges of the graph that was folded, of those it stands for.
     """
 
