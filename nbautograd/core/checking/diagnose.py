@@ -89,7 +89,11 @@ def diagnose(
     yield from first
     between()
     if not any(f.code in UNASKED and f.kind == "bug" for f in first):
-        nonlinear = probed("linearity", problem, outputs, _flat(blocks))
+        surrogate = {i for _, i in blocks} - {i for (_, i), b in blocks.items() if b.reason not in SURROGATES}
+        nonlinear = [  # one that is clipped, as in binarised networks, stands for no derivative that it could miss
+            dataclasses.replace(f, kind="lint") if f.where is not None and f.where[1] in surrogate else f
+            for f in probed("linearity", problem, outputs, _flat(blocks))
+        ]
         yield from nonlinear
         spoken = {f.where[1] for f in nonlinear if f.where is not None}
         between()

@@ -177,7 +177,7 @@ def value_returned(source: FunctionSource | None, argument: int, written: Return
     Returns:
         Such as "`grad_weight`, the 2nd value returned, line 23: `input.mm(grad_output)`".
     """
-    several = source is not None and len(source.gradients) > 1
+    several = source is not None and max(len(source.gradients), len(source.inputs)) > 1  # one call may return them all
     which = Phrase("causes.value_nth", n=argument + 1) if several else Phrase("causes.value_only")
     found = written or returned(source, argument)
     if found is None or found.line is None or not found.expression:

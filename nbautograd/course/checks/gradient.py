@@ -63,9 +63,10 @@ def gradient(attempt: Attempt) -> Iterator[Failure]:
 def findings(attempt: Attempt, inputs: tuple[Any, ...]) -> list[Failure]:
     """Return what gradcheck calls a bug at these inputs, most serious first."""
     found: Sequence[Finding] = attempt.gradcheck(inputs).findings
-    told = [f for f in found if f.kind == "bug" or f.code in COUNTED]
-    if attempt.exercise.vjp is not None:
-        told = [f for f in told if f.code in WHATEVER_IS_ASKED]
+    if attempt.exercise.vjp is None:
+        told = [f for f in found if f.kind == "bug" or f.code in COUNTED]
+    else:  # where forward is flat, a gradient that is not linear is a risk alone
+        told = [f for f in found if f.code in WHATEVER_IS_ASKED and (f.kind in ("bug", "lint") or f.code in COUNTED)]
     return [from_finding(f) for f in told[:TOLD]]
 
 

@@ -78,6 +78,28 @@ def test_random_numbers_that_are_drawn_in_the_order_of_memory_are_no_mistake() -
     assert {*codes(hard, draw(3, 3))} <= {"surrogate"}
 
 
+def test_a_surrogate_that_is_clipped_is_a_risk_and_gets_no_change() -> None:
+    """As in binarised networks: what None mends is no mistake."""
+    clipped = Fn.of("Clipped", "x: return (x > 0).to(x.dtype)", "g: return torch.nn.functional.hardtanh(g)")
+    report = nbautograd.gradcheck(clipped, draw(3, 4))
+    assert report.verdict == "cannot tell"
+    assert [(f.code, f.kind, f.fix) for f in report.findings] == [("nonlinear_in_grad_output", "lint", None)]
+
+
+def test_a_surrogate_that_raises_is_not_mended_by_none() -> None:
+    raising = Fn.of("Raising", "x: return (x > 0).to(x.dtype)", "g: return misspelt(g)")
+    (finding,) = nbautograd.gradcheck(raising, draw(3, 4)).findings
+    assert (finding.code, finding.fix) == ("exception", None)
+
+
+def test_a_border_that_backward_fills_around_the_output_is_no_mistake() -> None:
+    """As in soft-DTW's public code: the output is an entry of the table that backward writes the border of."""
+    bordered = Fn.of("Bordered",
+        "x: table = torch.zeros(len(x) + 1, dtype=x.dtype); table[:-1] = x * x; save(x, table); return table[:-1]",
+        "g: x, table = saved; table.detach().numpy()[-1] = -1; return 2 * g * x")  # fmt: skip
+    assert "mutates_saved" not in codes(bordered, draw(4))
+
+
 def low(name: str, forward, backward) -> type:
     def saving(ctx, x):
         ctx.save_for_backward(x)

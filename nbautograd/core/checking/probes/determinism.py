@@ -51,15 +51,16 @@ def state(problem: Problem) -> Iterator[Finding]:
     v, node = cotangents(problem, outputs, problem.seed), own_node(problem, outputs)
     tensors = [(name, t, t.detach().clone(), t._version) for name, t in tensors_on_ctx(problem, node)]
     items = _items(node)
+    ends = [t for t in (*outputs, *outputs.inputs) if isinstance(t, Tensor) and unreadable_kind(t) is None]
+    theirs = [(t, t.detach().clone()) for t in ends]
     first = observe(problem, outputs, v)
     told = list[Finding]()
     for found in () if node is None else call_rules.gradients_changed(backward_record(node._forward_cls, first)):
         told.append(dataclasses.replace(found, line=line_of_change(problem, backward_lines.versions) or found.line))
     after = dict(tensors_on_ctx(problem, node))
     written = [(n, t) for n, t, was, version in tensors if t._version != version or other_values(after.get(n, t), was)]
-    ends = [t for t in (*outputs, *outputs.inputs) if isinstance(t, Tensor) and unreadable_kind(t) is None]
-    theirs = {storage_address(t) for t in ends} - {0}
-    changed = [name for name, t in written if storage_address(t) in theirs]
+    overwritten = {storage_address(t) for t, was in theirs if other_values(t, was)} - {0}
+    changed = [name for name, t in written if storage_address(t) in overwritten]
     others = [*(n for n, _ in written), *(f"ctx.{n}" for n, was in items.items() if _items(node).get(n) != was)]
     if others and not changed:  # where it gives the same again it is scratch space that forward made, or a cache
         unsteady = list[Finding]()

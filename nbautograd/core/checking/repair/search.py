@@ -41,6 +41,7 @@ from nbautograd.core.checking.repair.script import (
 from nbautograd.core.checking.repair.values import KnownValues, Span, idle, noted_values, span
 from nbautograd.core.checking.repair.verification_points import ANOTHER_SHAPE, ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
+from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import any_errors, users_errors
 
 TRIES = 800.0  # calls of an edited backward on something small: about a third of a second
@@ -248,7 +249,17 @@ class Repair:
                 break
         if sized and raised == sized and len(wrong) == 1:
             return frozenset()  # right at one size alone is not right
-        return frozenset(k for k in left if confirmed[k] > 1 and (nothing or k in alive))
+        told = {k for k in left if confirmed[k] > 1}
+        return frozenset(k for k in told if k in alive or (nothing and not self._depends(k)))
+
+    def _depends(self, which: int) -> bool:
+        """Return True where outputs change with an input: if flat between jumps, None mends nothing."""
+        generator = torch.Generator().manual_seed(self.problem.seed)
+        place = (self.problem.differentiable[which],)
+        with users_errors():
+            moved = self.problem.changed_inputs(lambda x: other_points.signed(x, generator), place)
+            return not all(map(agree_bitwise, self.problem.call(), self.problem.call(moved)))
+        return True
 
     def _idle(self, wrong: frozenset[int]) -> list[Span]:
         assert self.script is not None
