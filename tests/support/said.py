@@ -18,7 +18,7 @@ OPEN = re.findall(
     """
 audit.checking audit.fails_the_run audit.nothing_kept audit.other_processes audit.others audit.processes
 audit.repro_name audit.repro_needs_data audit.traced audit.unclear_along causes.exception_shapes_elementwise.advice
-causes.fails_noncontiguous_input.advice checking.because_half checking.inside_smaller
+checking.because_half checking.inside_smaller
 checking.jvp_batched_wrong.advice checking.jvp_batched_wrong.what checking.only_backward.advice
 checking.order2_too_large command.audit.progress command.cell_failed command.check.untold
 command.doctor.torch_broken command.freeze.running command.freeze.unknown command.interrupted command.mark.progress
