@@ -94,7 +94,7 @@ class Film:
         strip = Image.new("RGB", (self.frames[0].width, sum(f.height for f in self.frames)))
         for number, frame in enumerate(self.frames):
             strip.paste(frame, (0, number * frame.height))
-        palette = strip.quantize(COLOURS, dither=Image.Dither.NONE)
+        palette = strip.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
         first, *rest = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in self.frames]
         first.save(
             target, save_all=True, append_images=rest, duration=self.milliseconds, loop=0, optimize=False, disposal=1
