@@ -313,6 +313,7 @@ SENTENCES: dict[str, str] = {
     "checking.meant_too": "{first} The gradients of {inputs} are meant so, too.",
     "checking.instead_unchanged": "Backward passes `grad_output` on unchanged.",
     "checking.instead_multiple": "Backward multiplies `grad_output` by {factor}.",
+    "checking.instead_nan": "Backward returns NaN or infinity in some entries.",
     "checking.instead_zero": "Backward returns zero.",
     "checking.instead_clipped": "Backward clips `grad_output` to at most {most}.",
     "checking.instead_window": "Backward multiplies `grad_output` by {factor} in some entries, and by zero in the others.",

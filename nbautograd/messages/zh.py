@@ -313,6 +313,7 @@ SENTENCES: dict[str, str] = {
     "checking.meant_too": "{first}{inputs} 的梯度也是有意如此。",
     "checking.instead_unchanged": "backward 把 `grad_output` 原样传下去。",
     "checking.instead_multiple": "backward 把 `grad_output` 乘以 {factor}。",
+    "checking.instead_nan": "backward 在某些元素处返回 NaN 或无穷大。",
     "checking.instead_zero": "backward 返回零。",
     "checking.instead_clipped": "backward 把 `grad_output` 裁剪到不超过 {most}。",
     "checking.instead_window": "backward 在一部分元素上把 `grad_output` 乘以 {factor}，其余乘以零。",

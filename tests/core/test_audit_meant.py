@@ -66,6 +66,9 @@ MEANT = {
     "sign with a window": (made(torch.sign, lambda g, x: g * (x.abs() <= 1)), "checking.instead_window"),
     "spike with a window": (made(spike, lambda g, x: g * ((x - 1).abs() < 0.5)), "checking.instead_window"),
     "spike, smooth": (made(spike, lambda g, x: g / (1 + 10 * (x - 1).abs()) ** 2), "checking.instead_entrywise"),
+    "spike, steep": (made(spike, lambda g, x: g * (-40 * (x - 1).abs()).exp()), "checking.instead_entrywise"),
+    "spike, drawn": (made(spike, lambda g, x: g * torch.rand_like(x)), "checking.instead_entrywise"),
+    "spike, root": (made(spike, lambda g, x: g * (x - 1).sqrt()), "checking.instead_nan"),
     "ranks": (made(lambda x: x.argsort(-1).argsort(-1).to(x.dtype), unchanged), "checking.instead_unchanged"),
     "absmax": (made(absmax, unchanged), "checking.instead_unchanged"),
     "binary, scaled by all": (made(binary, unchanged), "checking.instead_unchanged"),
@@ -112,7 +115,10 @@ LEARNED = {
 
 
 # what is told of a window where all inputs lie inside, or outside
-WINDOWS = {"checking.instead_window": ("checking.instead_unchanged", "checking.instead_zero_here")}
+WINDOWS = {
+    "checking.instead_window": ("checking.instead_unchanged", "checking.instead_zero_here"),
+    "checking.instead_nan": ("checking.instead_entrywise",),
+}
 
 
 def audited(cls, *args):

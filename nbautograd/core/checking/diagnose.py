@@ -85,6 +85,8 @@ def diagnose(
         yield unsteady_forward(problem)
         return
     between()
+    meant = _surrogates(problem, outputs, blocks)
+    yield from meant  # no change is to spoil these, whatever else is found
     first = tuple(before_values(problem, outputs))
     yield from first
     between()
@@ -98,7 +100,8 @@ def diagnose(
         spoken = {f.where[1] for f in nonlinear if f.where is not None}
         between()
         with any_errors("causes"):
-            yield from _values(problem, outputs, {w: b for w, b in blocks.items() if w[1] not in spoken}, mend)
+            asked = {w: b for w, b in blocks.items() if w[1] not in spoken}
+            yield from _values(problem, outputs, asked, meant, mend)
     steady = not any(f.code in CHANGING and f.kind == "bug" for f in first)
     # what changes its own data fails most other probes too; one cause is enough
     yield from after_values(problem, outputs, blocks, between) if steady else ()
@@ -109,21 +112,23 @@ def _flat(blocks: Mapping[tuple[int, int], Block]) -> frozenset[int]:
     return frozenset(i for _, i in blocks) - depended
 
 
-def _values(
-    problem: Problem, outputs: Outputs, blocks: Mapping[tuple[int, int], Block], mend: Mend | None
-) -> Iterator[Finding]:
-    """Yield findings on wrong values: the fix says what is wrong, and a cause is sought only where there is none."""
+def _surrogates(problem: Problem, outputs: Outputs, blocks: Blocks) -> tuple[Finding, ...]:
     off = [where for where, block in blocks.items() if block.verdict == "mismatch"]
     flat = [where for where, block in blocks.items() if block.reason in SURROGATES]
     handed = [(o, i) for o, i in off if problem.direct and handed_on(problem, outputs, o) == i]
     told = {"causes.surrogate": flat, "causes.surrogate_handed_on": handed}
-    meant = tuple(
+    return tuple(
         Finding("surrogate", "lint", message, {"input": blocks[where].input_name}, where)
         for message, places in told.items()
         for where in places
     )
-    yield from meant
-    if not off:
+
+
+def _values(
+    problem: Problem, outputs: Outputs, blocks: Blocks, meant: tuple[Finding, ...], mend: Mend | None
+) -> Iterator[Finding]:
+    """Yield findings on wrong values: the fix says what is wrong, and a cause is sought only where there is none."""
+    if not any(b.verdict == "mismatch" for b in blocks.values()):
         return
     lacking = bytes_lacking(sum(map(real_size, outputs)), problem.kept, for_causes=True)
     if lacking is not None:

@@ -87,7 +87,7 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
                     reason = "staircase" if stairs.alive(i, j) else None
                 elif stairs.scales(i, j):
                     reason = "scale of stairs"
-                if reason is not None and not (stairs.alive_here(i, j) and _agrees(at, o, j)):
+                if reason is not None and not (stairs.alive_here(i, j) and _is_the_slope(at, o, j)):
                     names = problem.output_names[o], problem.input_names[position if source is None else source]
                     here = reason == "handed on" or stairs.alive_here(i, j)
                     instead = _instead(at, near, o, j) if here else Phrase("checking.instead_zero_here")
@@ -95,11 +95,14 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
     return found
 
 
-def _agrees(at: Point, o: int, j: int) -> bool:
-    """Return True where what backward returns is the derivative between two jumps, along two random directions."""
+def _is_the_slope(at: Point, o: int, j: int) -> bool:
+    """Return True where backward returns the slope between two jumps, and that is not 0, along two random directions.
+
+    What agrees with 0 as well is no evidence: a surrogate far from its window, or differences in float32.
+    """
     for turn, one in enumerate((at.through(o), at.through(o).redrawn())):
         found = directional_derivative(at.problem, at.problem.inputs, j, one.v, turn, scale=SHORT)
-        if found is None or not found.agrees(one.pull()[j]):
+        if found is None or found.agrees(None) or not found.agrees(one.pull()[j]):
             return False
     return True
 
@@ -161,6 +164,8 @@ def _instead(at: Point, near: Point | None, o: int, j: int) -> Phrase:
     assert other is not None
     if g is None or h is None or not (bool(g.any()) or bool(h.any())):
         return Phrase("checking.instead_zero")
+    if not bool(g.isfinite().all()):
+        return Phrase("checking.instead_nan")
     if g.shape != came.shape or g.is_complex() != came.is_complex():
         return Phrase("checking.instead_own")
     small, large, larger = (gradient(c) for c in (UNCLIPPED, CLIPPED, CLIPPED**2))
