@@ -3,7 +3,8 @@
 A fixed point stops at its tolerance, a series after some terms: backward and differences then belong to two functions
 that are that close. A forgotten epsilon differs by as little at some inputs. What tells them apart is a change that
 removes the difference: a verified edit of backward, or a small number in forward, to which the difference is in
-proportion. A tolerance is no such number: outputs move with it by steps. Without such a change nothing is wrong.
+proportion. A tolerance is no such number: outputs move with it by steps. Nor is what the caller hands to backward
+alone, as against a division by zero (deel-torchlip 1.0.5). Without such a change nothing is wrong.
 Where forward has no derivative at all, as a sort has none at equal values, backward proves no mistake either.
 """
 
@@ -65,8 +66,9 @@ def settle(run: GradcheckRun, mend: Mend) -> bool:
         return differing == slight
     try:
         with run.problem.session():
-            wrong = _lacks_a_number(run.problem, before) or any(
-                finding.fix is not None for finding in mend(run.problem, tuple(map(_plain, before.values())))
+            wrong = any(_in_proportion(before, made) for made in _small_numbers(run.problem)) or (
+                not any(_in_proportion(before, made, moves=False) for made in _small_arguments(run.problem))
+                and any(f.fix is not None for f in mend(run.problem, tuple(map(_plain, before.values()))))
             )
             inexact = {where for where, block in before.items() if block.deviation <= INEXACT}
             steady = not wrong and all(_slight_there(run.problem, inexact, number) for number in range(NEARBY))
@@ -191,17 +193,12 @@ def _checked(problem: Problem) -> GradcheckRun:
     return run
 
 
-def _lacks_a_number(problem: Problem, before: Mapping[Where, Block]) -> bool:
-    """Return True where the difference is due to a small number that forward uses and backward does not."""
-    return bool(before) and any(_in_proportion(before, made) for made in _small_numbers(problem))
-
-
-def _in_proportion(before: Mapping[Where, Block], made: Callable[[float], Problem]) -> bool:
-    """Return True for a number that outputs and the differences follow in proportion."""
+def _in_proportion(before: Mapping[Where, Block], made: Callable[[float], Problem], moves: bool = True) -> bool:
+    """Return True for a number that the differences follow in proportion, and outputs as well, or not at all."""
     with users_errors():
         here, nudged, twice = (_values(made(times)) for times in (1.0, 1.0 + NUDGE, 2.0))
         moved = float((twice - here).abs().max())
-        if not agree_within(float((nudged - here).abs().max()) / NUDGE, moved, moved / 2) or not moved:
+        if not agree_within(float((nudged - here).abs().max()) / NUDGE, moved, moved / 2) or bool(moved) is not moves:
             return False
         blocks = _checked(made(TIMES)).blocks
         grown = [blocks[where].deviation / block.deviation for where, block in before.items()]
@@ -214,11 +211,15 @@ def _values(problem: Problem) -> Tensor:
         return torch.cat([y.detach().reshape(-1).abs() for y in problem.call() if y.is_floating_point()])
 
 
-def _small_numbers(problem: Problem) -> Iterator[Callable[[float], Problem]]:
-    """Yield, for each small number of forward, what makes the problem with so many times it."""
+def _small_arguments(problem: Problem) -> Iterator[Callable[[float], Problem]]:
     for position, item in enumerate(problem.inputs):
         if _is_small(item):
             yield functools.partial(_with_argument, problem, position)
+
+
+def _small_numbers(problem: Problem) -> Iterator[Callable[[float], Problem]]:
+    """Yield, for each small number of forward, what makes the problem with so many times it."""
+    yield from _small_arguments(problem)
     forward = inspect.unwrap(problem.cls.forward) if problem.direct and problem.cls is not None else None  # type: ignore[attr-defined]
     if isinstance(forward, FunctionType):
         for number in dict.fromkeys(filter(_is_small, forward.__code__.co_consts)):

@@ -149,13 +149,13 @@ class Stairs:
             self._elsewhere = []
             generator = torch.Generator().manual_seed(self.problem.seed + 13)
 
-            def moved(x: Tensor, size: float) -> Tensor:
-                return x + size * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
+            def moved(x: Tensor, about: float, size: float) -> Tensor:
+                return about * x + size * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
 
-            changes = [lambda x: moved(x, 1.0), lambda x: moved(torch.zeros_like(x), 0.3), lambda x: moved(x, 3.0)]
-            for change in changes:
+            for about, size in ((1, 1.0), (0, 0.3), (1, 3.0), (0, 3.0)):
                 with users_errors():
-                    self._elsewhere.append(self.problem.call(self.problem.changed_inputs(change)))
+                    at = self.problem.changed_inputs(functools.partial(moved, about=about, size=size))
+                    self._elsewhere.append(self.problem.call(at))
         return self._elsewhere
 
     def _level(self, which: int, points: Array, moves: Array) -> list[Array]:
