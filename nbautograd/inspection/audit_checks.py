@@ -78,12 +78,13 @@ from nbautograd.inspection.evidence import (
 QUICK = 1_000  # elements of inputs that are looked at one by one in less time than directions take to be sure
 EVALUATIONS = 4  # forwards for each element of a whole check: a central difference, and another to look again
 SMALL = 600  # elements that a large wrong one is cut down to, to be explained
-LEAST = 2.0  # seconds that are given to what may excuse a wrong gradient, and to one made-up input
+LEAST = 2.0  # seconds that are given to one made-up input
+EXCUSE = 10.0  # seconds at least for what may excuse a wrong gradient, a third of the grace past a budget
 SAID = 200  # letters of an error that are told
 # what the engine refuses after backward has returned, so that the program's own cannot have ended well
 REFUSED = {
     f"causes.exception_{error}"
-    for error in ("number_of_gradients", "gradient_for_no_tensor", "shape", "returned_no_tensor")
+    for error in ("number_of_gradients", "gradient_for_no_tensor", "shape", "returned_no_tensor", "complex")
 }
 # findings on what a gradient is rather than on how backward goes about it: one that is clipped is not linear
 OF_VALUES = {"ignores_grad_output", "affine_in_grad_output", "nonlinear_in_grad_output", "nondeterministic_backward"}
@@ -413,11 +414,14 @@ class Checks:
         mismatched = along or any(block.verdict == "mismatch" for block in report.blocks.values())
         if not mismatched and runs_once(target, inputs):
             return "cannot tell", Phrase("audit.runs_once")
+        if {finding.code for finding in report.findings if finding.kind == "bug"} == {"wrong_elsewhere"}:
+            tied = wrong_for_asymmetric_changes_alone(target, inputs)
+            return ("cannot tell", Phrase("audit.symmetric", input=tied)) if tied else ("wrong", "")
         raised = next((finding for finding in report.findings if finding.code == "exception"), None)
         if raised is not None and raised.message_id not in REFUSED and self._only_when_run_again(case, target):
-            return "cannot tell", Phrase("audit.only_run_again", **raised.params)
+            return "cannot tell", Phrase("audit.only_run_again", said=raised.phrase("what"))
         if mismatched:
-            left = Budget(seconds=max(LEAST, seconds))
+            left = Budget(seconds=max(EXCUSE, seconds))
             try:
                 with budgeted(left), any_errors("evidence", decides=True):
                     excuse = self._excuse(case, whole, report)
@@ -474,16 +478,15 @@ class Checks:
         try:
             with budgeted(Budget(seconds=max(0.05, seconds))):
                 along, self.directions = along_directions(target, inputs, meant)
-                small = None
-                if along.verdict == "wrong":
-                    small = shrunk(Problem(target, inputs), SMALL, 6, 0).inputs
+                whole = Problem(target, inputs)
+                small = shrunk(whole, SMALL, 6, 0) if along.verdict == "wrong" else None
         except OutOfBudgetError:
             return None, inputs, "directions"
         if small is not None:
             with any_errors("audit at a smaller size"):
-                report = self._gradcheck(target, small, 1, "fix", seconds, meant)
+                report = self._gradcheck(target, small.inputs, 1, "fix", seconds, meant)
                 if report.verdict == "wrong":
-                    return report, small, "smaller"
+                    return report, small.inputs, "entries" if small is whole else "smaller"
         return along, inputs, "directions"
 
     def _report(self) -> AuditReport:
@@ -584,7 +587,7 @@ def _reason_of(error: Exception) -> Phrase:
         return Phrase(error.message_id, **error.params)
     stumble = record(error, "audit", decides=True)
     if stumble is not None:
-        return of_stumble(stumble).phrase("what") or Phrase("checking.stumbled.what")
+        return Phrase("checking.stumbled.what", **of_stumble(stumble).params)
     words = _short(error)
     return Phrase("audit.raised", error=f"{type(error).__name__}: {words}" if words else type(error).__name__)
 

@@ -109,6 +109,7 @@ def reading(target: Any, arguments: tuple[Any, ...], names: Sequence[str]) -> tu
         return target.apply(*[new if isinstance(new, Tensor) else old for new, old in pairs])  # type: ignore[attr-defined]
 
     call.__name__ = target.__name__
+    call.function = target  # type: ignore[attr-defined]
     known = [name for name in names if name.isidentifier()][: len(arguments)]
     known += [f"input_{k}" for k in range(len(known), len(arguments))]
     positional = inspect.Parameter.POSITIONAL_ONLY

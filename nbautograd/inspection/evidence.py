@@ -18,6 +18,7 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
 from nbautograd.core.checking.last_step import climbs_in_stairs, left_by_iterations
+from nbautograd.core.checking.other_points import near
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.recording.argument_copies import NotKept, tensors_inside
@@ -93,17 +94,20 @@ def all_compared(target: Any, inputs: tuple[Any, ...], **options: Any) -> list[C
 def wrong_for_asymmetric_changes_alone(target: Any, inputs: tuple[Any, ...]) -> str:
     """Return the name of a symmetric matrix without whose asymmetric changes the gradient is right; empty for none.
 
-    Ones and identity matrices are symmetric by accident. So a point that is not symmetric decides whether symmetry is a
-    promise of the caller's: there forward or another gradient fails, forward reads one triangle, or backward returns a
-    symmetric gradient on purpose. Where nothing of it is so, the gradient is merely transposed, and wrong.
+    It has to be right at another symmetric point as well: ones hide more. Ones and identity matrices are symmetric by
+    accident. So a point that is not symmetric decides whether symmetry is a promise of the caller's: there forward or
+    another gradient fails, forward reads one triangle, or backward returns a symmetric gradient on purpose. Where
+    nothing of it is so, the gradient is merely transposed, and wrong.
     """
     tied = [k for k, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad and symmetric(x)]
     if not tied:
         return ""
+    problem = Problem(target, inputs)
     here = all_compared(target, inputs, symmetric=tied)
+    with users_errors():  # forward may refuse other numbers
+        here += all_compared(target, problem.changed_inputs(_other), symmetric=tied)
     if not here or not all(one.agrees for one in here):
         return ""
-    problem = Problem(target, inputs)
     name = problem.input_names[tied[0]]
     moved = tuple(_skewed(x) if k in tied else x for k, x in enumerate(inputs))
     with users_errors() as guard:  # forward may refuse what is not symmetric
@@ -122,6 +126,15 @@ def wrong_for_asymmetric_changes_alone(target: Any, inputs: tuple[Any, ...]) -> 
             returned = [one.gradient for one in whole if one.which in positions and not one.agrees]
             return name if returned and all(map(_nearly_symmetric, returned)) else ""
     return name if guard.failed else ""
+
+
+def _other(item: Tensor) -> Tensor:
+    """Return other values, of a symmetric matrix symmetric ones; one that is positive definite stays so."""
+    generator = torch.Generator().manual_seed(7)
+    if not symmetric(item):
+        return near(item, generator)
+    sides = near(torch.ones_like(item[..., 0]), generator)
+    return sides[..., None] * item * sides[..., None, :]
 
 
 def _skewed(item: Tensor) -> Tensor:
@@ -228,7 +241,7 @@ def second_witness(target: Any, inputs: tuple[Any, ...], report: GradcheckReport
     Args:
         target, inputs: what was checked.
         report: of the check.
-        made_up: called where autograd of forward says nothing; True where made-up inputs show it as well.
+        made_up: called where all others say nothing; True where made-up inputs show it as well.
     """
     wrong = [block for block in report.blocks.values() if block.verdict == "mismatch"]
     by_autograd = [
@@ -239,11 +252,9 @@ def second_witness(target: Any, inputs: tuple[Any, ...], report: GradcheckReport
     ]
     if by_autograd:
         return any(by_autograd)
-    if made_up():
-        return True
     found = all_compared(target, inputs, first_seed=DIRECTIONS, scale=1 / 3)
     inputs_wrong = {one.which for one in found if not one.agrees}
-    return any(sum(one.which == which for one in found) > 1 for which in inputs_wrong)
+    return any(sum(one.which == which for one in found) > 1 for which in inputs_wrong) or made_up()
 
 
 def made_up_inputs(

@@ -312,28 +312,6 @@ def test_a_backward_that_refuses_grad_is_no_wrong_one():
     assert "only works with `.backward()`" in str(report)
 
 
-# Reads one triangle, and returns the gradient of a matrix that stays symmetric.
-Solved = Fn.of("Solved", "matrix, b: ctx.factor = torch.linalg.cholesky(matrix.detach()); "
-    "x = torch.cholesky_solve(b.detach(), ctx.factor); save(x); return x",
-    "grad: (x,) = saved; g = torch.cholesky_solve(grad, ctx.factor); full = -g @ x.mT; "
-    "return (full + full.mT) / 2, g")  # fmt: skip
-
-
-HalfSolved = Solved.of("HalfSolved", backward="grad: matrix, b = Solved.backward(ctx, grad); return matrix / 2, b")
-
-
-@pytest.mark.slow
-def test_a_gradient_for_symmetric_matrices_is_judged_for_them():
-    root, b = torch.randn(3, 3), torch.randn(3, 1)
-    matrix = (root @ root.mT + 3 * torch.eye(3)).requires_grad_()
-    with nbautograd.audit(**LONG) as audit:
-        Solved.apply(matrix, b)
-        HalfSolved.apply(matrix, b)
-    report = audit.report()
-    assert {f.name: f.verdict for f in report.functions} == {"Solved": "cannot tell", "HalfSolved": "wrong"}
-    assert report.functions[1].situations[0].reason.message_id == "audit.symmetric"
-
-
 FREED = Fn.of("Freed", "x: ctx.y = x.exp(); return ctx.y.clone()", "grad: y, ctx.y = ctx.y, None; return grad * y")
 OVERWRITTEN = Fn.of("Overwritten", "x: y = x.exp(); save(y); return y.clone()", "grad: y, = saved; return y.mul_(grad)")
 
@@ -378,12 +356,18 @@ class Inverse(Fn):
 Refused = Inverse.of("Refused", backward="grad: return None, grad.new_zeros(5), None")
 
 
+RefusedComplex = Inverse.of("RefusedComplex", backward="grad: return None, grad * 1j, None")
+
+
 class Raising(Inverse):
     def backward(ctx, grad):
         raise ValueError("in the program too")
 
 
-@pytest.mark.parametrize(("function", "verdict"), [(Inverse, "cannot tell"), (Refused, "wrong"), (Raising, "wrong")])
+@pytest.mark.parametrize(
+    ("function", "verdict"),
+    [(Inverse, "cannot tell"), (Refused, "wrong"), (RefusedComplex, "wrong"), (Raising, "wrong")],
+)
 def test_an_error_that_only_copies_raise_is_no_wrong_gradient(function, verdict):
     log_scale = torch.randn(3, requires_grad=True)
     with nbautograd.audit(**LONG) as audit:
@@ -397,8 +381,16 @@ def test_an_error_that_only_copies_raise_is_no_wrong_gradient(function, verdict)
     assert verdict == "wrong" or situation.reason.message_id == "audit.only_run_again"
 
 
-@pytest.mark.parametrize(("ends", "verdict"), [(True, "cannot tell"), (False, "wrong")])
-def test_an_error_that_the_programs_own_backward_had_not_is_no_wrong_gradient(ends, verdict):
+@pytest.mark.parametrize(
+    ("lost", "ends", "verdict"),
+    [
+        (lambda ctx: [][0], True, "cannot tell"),
+        (lambda ctx: ctx.missing, True, "cannot tell"),
+        (lambda ctx: missing, True, "cannot tell"),  # noqa: F821
+        (lambda ctx: [][0], False, "wrong"),
+    ],
+)
+def test_an_error_that_the_programs_own_backward_had_not_is_no_wrong_gradient(lost, ends, verdict):
     """Without objects: the backward needs what the program set up beside it, and has taken away since."""
     around = [1.0]
 
@@ -407,11 +399,27 @@ def test_an_error_that_the_programs_own_backward_had_not_is_no_wrong_gradient(en
             return x * 2
 
         def backward(ctx, grad):
-            return grad * 2 * around[0]
+            return grad * 2 if around else lost(ctx)
 
     with nbautograd.audit(**LONG) as audit:
         y = Around.apply(torch.randn(3, requires_grad=True))
         if ends:
             y.sum().backward()
         around.clear()
-    assert audit.report().verdict == verdict
+    [situation] = audit.report().functions[0].situations
+    assert situation.verdict == verdict
+    assert situation.message
+
+
+# A parameter shift without its factor.
+Shifted = Fn.of("Shifted", "x, code, shift: ctx.code, ctx.shift = code, shift; save(x); return code(x.detach()).sin()",
+    "grad: (x,) = saved; "
+    "return (ctx.code(x + ctx.shift).sin() - ctx.code(x - ctx.shift).sin()) * grad, None, None")  # fmt: skip
+
+
+def test_a_function_that_takes_objects_is_not_called_inside_of_itself():
+    with nbautograd.audit(**LONG) as audit:
+        Shifted.apply(torch.randn(4, requires_grad=True), Coupling(torch.zeros_like), 1.5)
+    [situation] = audit.report().functions[0].situations
+    assert situation.verdict == "wrong"
+    assert all(finding.code != "wrong_inside" for finding in situation.findings)

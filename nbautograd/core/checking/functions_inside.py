@@ -135,6 +135,9 @@ def with_findings_inside(
         causes = [] if known or any(finding.fix is not None for finding in found) else causes
     rest, blamed = (f for f in found if not causes or f.kind != "bug" or f.where is None), list[Finding]()
     for cls, cause in causes:
+        if cls is getattr(run.problem.fn, "function", None):  # the callable hands it copies of its own arguments
+            blamed.append(cause)
+            continue
         params = {"function": library.name_of(cls), "cause": cause.phrase("what"), "advice": cause.phrase("advice")}
         # its fix was tried on the Function alone, so it heads no report
         fix = None if cause.fix is None else dataclasses.replace(cause.fix, line=None)

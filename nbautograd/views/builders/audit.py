@@ -117,7 +117,7 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
         about = paragraph(Strong(code(function.name)), place(function))
         tests = sentences([_tests(function.tests)] if function.tests else [])
         body = sentences([situation.message]) if cause is None else finding_document(cause, kind=False)
-        body = (*body, *sentences(_cut_down(situation)))
+        body = (*body, *sentences([*_wrong_for(situation), *_cut_down(situation)]))
         details: Document = ()
         if situation.report is not None and i < DETAILS:
             evidence = tuple(part for part in build(situation.report) if not isinstance(part, Card))  # told above
@@ -129,6 +129,13 @@ def _causes(report: AuditReport, in_python: bool) -> Iterator[Block]:
 
 def _tests(tests: tuple[str, ...]) -> str:
     return messages.text("views.audit.tests", tests=few([code(test) for test in tests]))
+
+
+def _wrong_for(situation: AuditedSituation) -> list[str]:
+    """Return which gradients are wrong, where there are several: the cause above is that of the first."""
+    blocks = () if situation.report is None else situation.report.blocks.values()
+    names = dict.fromkeys(code(block.input_name) for block in blocks if block.verdict == "mismatch")
+    return [messages.text("views.audit.wrong_for", inputs=few(list(names)))] if len(names) > 1 else []
 
 
 def _cut_down(situation: AuditedSituation) -> list[str]:
@@ -198,7 +205,7 @@ def _verdict(situation: AuditedSituation) -> Cell:
         words.append(messages.text("views.audit.no_derivative"))
     elif situation.how == "slice":
         words.append(messages.text("views.audit.by_slice", rows=ROWS))
-    elif situation.how == "smaller":
+    elif situation.how == "smaller" and situation.verdict == "wrong":
         words.append(messages.text("views.audit.by_smaller"))
     elif situation.how == "directions":
         words.append(messages.text("views.audit.by_directions", count=situation.directions))
