@@ -180,7 +180,7 @@ SENTENCES: dict[str, str] = {
     # state
     "causes.mutates_grad_output.what": "backward changes `{name}` in place, but other operations may still need that tensor: their gradients become wrong.",
     "causes.mutates_grad_output.advice": "Make a new one, `{name} * 2` instead of `{name} *= 2`.",
-    "causes.mutates_saved.what": "backward changes what forward saved in `{name}`: a second backward computes from what it left.",
+    "causes.mutates_saved.what": "backward changes what forward saved in `{name}`: a second one raises, or computes from what it left.",
     "causes.mutates_saved.advice": "Compute on a copy.",
     "causes.wrong_later.what": "The gradient of `{input}` depends on which inputs come first. Backward reads what an earlier call left behind (a class attribute, a list, a cache).",
     "causes.wrong_later.advice": "Keep what belongs to one call on ctx.",

@@ -180,7 +180,7 @@ SENTENCES: dict[str, str] = {
     # state
     "causes.mutates_grad_output.what": "backward 原地修改了 `{name}`，而别处可能还要用这个张量，它们的梯度就会出错。",
     "causes.mutates_grad_output.advice": "请新建一个：用 `{name} * 2` 代替 `{name} *= 2`。",
-    "causes.mutates_saved.what": "backward 修改了 forward 留在 `{name}` 里的值：第二次反向传播会用改动后的值来计算。",
+    "causes.mutates_saved.what": "backward 修改了 forward 留在 `{name}` 里的值：再做一次反向传播会报错，或用改动后的值来计算。",
     "causes.mutates_saved.advice": "请在拷贝上计算。",
     "causes.wrong_later.what": "`{input}` 的梯度取决于先用哪组输入调用。backward 读取了之前某次调用留下的东西（类属性、列表、缓存）。",
     "causes.wrong_later.advice": "属于某一次调用的东西应当放在 ctx 上。",

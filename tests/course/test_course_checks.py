@@ -72,7 +72,7 @@ def test_a_right_answer_passes_what_it_should():
         ("value gradient", {"returned": f"assert {WANTED}[1]\n        return g * b, g * a"}, "needs_input_grad_wrong"),
         ("value gradient", {"save": "ctx.save_for_backward(y := a * b)", "value": "y",
                             "unpack": "(y,) = ctx.saved_tensors",
-                            "returned": "return y.mul_(g), g"}, "exception_saved_then_modified"),
+                            "returned": "return y.mul_(g), g"}, "mutates_saved"),
         ("value edges", {"value": "a.view(3, 4) * b"}, "edge_raised"),
         ("value gradient edges", {"returned": "return g * b, g * a * (a.dim() == 2)"}, "edge_gradient"),
         ("value double_backward", {"returned": "return g * b.detach(), g * a.detach()"}, "double_backward_wrong"),

@@ -11,16 +11,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.prepared_inputs import unreadable_kind
+from nbautograd.core.checking.prepared_inputs import copy, unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import LOOSEST
-from nbautograd.core.stumbles import hands_over
+from nbautograd.core.stumbles import hands_over, is_ours, users_errors
 from nbautograd.core.torch_private.nodes import graph_nodes
 from nbautograd.core.torch_private.tensors import gradients
 
@@ -80,6 +80,9 @@ def backward_replaced(node: Any, backward: Backward) -> Iterator[None]:
         del node._forward_cls
 
 
+T = TypeVar("T")
+
+
 @dataclass
 class Observed:
     """One call of backward, seen from inside.
@@ -100,9 +103,29 @@ class Observed:
 
 def observe(problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None]) -> Observed:
     """Run backward once through the engine and keep what went in and out of the user's method."""
+    return _anew(problem, outputs, lambda call: _observed(problem, call, cotangents))
+
+
+def _anew(problem: Problem, outputs: Outputs, run: Callable[[Outputs], T]) -> T:
+    """Run on the graph of a call; where that raises, on that of a call made anew.
+
+    A backward may free what it reads, or make the gradient in the memory of it as fused cross entropies do: it runs
+    once for each call.
+    """
+    try:
+        return run(outputs)
+    except Exception as error:
+        if is_ours(error):
+            raise
+        with users_errors():
+            return run(problem.call(tuple(map(copy, outputs.inputs))))
+        raise
+
+
+def _observed(problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None]) -> Observed:
     node, seen = own_node(problem, outputs), Observed()
     if node is None:
-        seen.gradients = pull(problem, outputs, cotangents)
+        seen.gradients = pull(problem, outputs, cotangents, anew=False)
         return seen
     original = user_backward(type(node)._forward_cls)
 
@@ -116,7 +139,7 @@ def observe(problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | No
         return result
 
     with backward_replaced(node, watching):
-        seen.gradients = pull(problem, outputs, cotangents)
+        seen.gradients = pull(problem, outputs, cotangents, anew=False)
     return seen
 
 
@@ -132,12 +155,19 @@ def other_values(now: Tensor, was: Tensor) -> bool:
 
 
 def pull(
-    problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None], seed: int | None = None
+    problem: Problem,
+    outputs: Outputs,
+    cotangents: Sequence[Tensor | None],
+    seed: int | None = None,
+    anew: bool = True,
 ) -> tuple[Tensor | None, ...]:
     """Return gradients of the differentiable inputs as copies of their own, with the generators seeded as asked.
 
-    The cotangents are copied as well (strides kept), so that a backward that writes into them does no harm.
+    The cotangents are copied as well (strides kept), so that a backward that writes into them does no harm. With
+    ``anew``, a backward that raises is asked again at a call made anew.
     """
+    if anew:
+        return _anew(problem, outputs, lambda call: pull(problem, call, cotangents, seed, False))
     leaves = [outputs.inputs[i] for i in problem.differentiable]
     pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if c is not None and o.requires_grad]
     if not pairs:

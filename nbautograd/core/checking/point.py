@@ -199,9 +199,9 @@ class Point:
         base._versions = base._versions or base._reached()
         try:
             if backward is None:
-                return pull(self.problem, self.outputs, self.v)
+                return pull(self.problem, self.outputs, self.v, anew=False)
             with backward_replaced(self.node, backward):
-                return pull(self.problem, self.outputs, self.v)
+                return pull(self.problem, self.outputs, self.v, anew=False)
         finally:
             if base._frees or any(t._version != version for t, version in base._versions):
                 base.renew()  # the next backward is not to meet what this one left

@@ -23,7 +23,7 @@ def in_backward(
 ) -> Failure:
     """Return the failure for what a backward raised, or torch on its return: gradcheck's sentence, if it has one."""
     try:
-        found = [f for f in attempt.gradcheck(inputs).findings if f.code == "exception"]
+        found = [f for f in attempt.gradcheck(inputs).findings if f.code in ("exception", "mutates_saved")]
     except Exception:  # a callable that the checker cannot take apart, or a forward that raises
         found = []
     return from_finding(found[0]) if found else plainly(otherwise, error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -36,8 +36,13 @@ BATCH_ELEMENTS = 2_000_000  # elements that one batch of cotangents and gradient
 class Rows:
     """The vjp of one output with respect to several leaves, asked for many cotangents.
 
+    Args:
+        again: makes the call anew: for a backward that makes the gradient in the memory of what was saved, as fused
+            cross entropies do, and so raises when it runs a second time.
+
     Attributes:
         batched: False once backward turned out not to work for many cotangents at once.
+        ran: True once a backward of this graph ended well.
         error: what a plain backward raised, or None.
     """
 
@@ -47,7 +52,9 @@ class Rows:
         output: Tensor,
         leaves: Sequence[Tensor],
         progress: Progress | None = None,
+        again: Callable[[], tuple[Tensor, list[Tensor]]] | None = None,
     ) -> None:
+        self._again, self.ran, self._once = again, False, False
         self.progress, self.meter = progress or Progress(), problem.meter
         self._drawing = functools.partial(problem.numbers.run, problem.seed, "backward")
         self.output, self.leaves = output, list(leaves)
@@ -58,13 +65,26 @@ class Rows:
         """Return the vjps (float64, shaped ``real_shape``) of all leaves for one cotangent, by one plain backward."""
         self.meter.count()
         v = from_array(cotangent, self.output)
+        if self._once and self._again is not None:
+            self.output, self.leaves = self._again()
         try:
             with watch or contextlib.nullcontext():
-                vjps = self._drawing(functools.partial(gradients, [self.output], self.leaves, [v]))
+                vjps = self._run(v)
         except Exception as error:
             self.error = None if is_ours(error) else error
             raise
+        self.ran = True
         return [np.zeros(real_shape(x)) if g is None else to_array(g) for g, x in zip(vjps, self.leaves, strict=True)]
+
+    def _run(self, v: Tensor) -> Sequence[Tensor | None]:
+        try:
+            return self._drawing(lambda: gradients([self.output], self.leaves, [v]))
+        except Exception as error:
+            if is_ours(error) or not self.ran or self._again is None or self._once:
+                raise
+            self._once, self.batched = True, False
+            self.output, self.leaves = self._again()
+            return self._drawing(lambda: gradients([self.output], self.leaves, [v]))
 
     def many(self, cotangents: Array) -> list[Array]:
         """Return the vjps of all leaves, each shaped (number of cotangents, *real_shape)."""

@@ -55,20 +55,23 @@ def state(problem: Problem) -> Iterator[Finding]:
     theirs = [(t, t.detach().clone()) for t in ends]
     first = observe(problem, outputs, v)
     told = list[Finding]()
-    for found in () if node is None else call_rules.gradients_changed(backward_record(node._forward_cls, first)):
-        told.append(dataclasses.replace(found, line=line_of_change(problem, backward_lines.versions) or found.line))
+    for change in () if node is None else call_rules.gradients_changed(backward_record(node._forward_cls, first)):
+        told.append(dataclasses.replace(change, line=line_of_change(problem, backward_lines.versions) or change.line))
     after = dict(tensors_on_ctx(problem, node))
     written = [(n, t) for n, t, was, version in tensors if t._version != version or other_values(after.get(n, t), was)]
     overwritten = {storage_address(t) for t, was in theirs if other_values(t, was)} - {0}
-    changed = [name for name, t in written if storage_address(t) in overwritten]
+    changed, once = [name for name, t in written if storage_address(t) in overwritten], False
     others = [*(n for n, _ in written), *(f"ctx.{n}" for n, was in items.items() if _items(node).get(n) != was)]
     if others and not changed:  # where it gives the same again it is scratch space that forward made, or a cache
         unsteady = list[Finding]()
         with users_errors() as guard:  # such as torch's own, where a saved tensor was changed
             unsteady += repeated(problem, outputs, v, first.gradients, (problem.seed,))
-        changed = others if guard.failed or any(f.kind == "bug" for f in unsteady) else []
+        once = guard.failed
+        changed = others if once or any(f.kind == "bug" for f in unsteady) else []
     for name in changed[:1]:
-        told.append(rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name))
+        found = rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name)
+        # as in a cross entropy that makes the gradient of what it saved: a second backward raises, nothing is silent
+        told.append(dataclasses.replace(found, kind="lint") if once else found)
     told = told or list(repeated(problem, outputs, v, first.gradients, (problem.seed, problem.seed ^ 1)))
     yield from told
     if not told:
@@ -94,7 +97,7 @@ def repeated(problem: Problem, outputs: Outputs, v: Answer, first: Answer, seeds
 
     The same but for its rounding is a risk: sums may be in another order each time.
     """
-    again = [pull(problem, outputs, v, seed) for seed in seeds]
+    again = [pull(problem, outputs, v, seed, anew=False) for seed in seeds]
     kinds: dict[Kind, float] = {"bug": max(AGREED, gradient_tolerance(outputs, problem.inputs)), "lint": 0.0}
     for (kind, rel), answer in itertools.product(kinds.items(), again):
 
@@ -132,7 +135,7 @@ def called_between(problem: Problem, outputs: Outputs, v: Answer, alone: Answer)
         def followed(call_other: Callable[[Outputs], None] = call_other) -> Answer:
             mine = problem.call()
             call_other(mine)
-            found = pull(problem, mine, v)
+            found = pull(problem, mine, v, anew=False)
             problem.call()  # what the other one left is not to meet what comes next
             return found
 
