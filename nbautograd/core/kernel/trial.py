@@ -78,6 +78,8 @@ ROUNDED_AWAY = 1.15
 # Relative to grad_output. A gradient below this is zero up to float64's rounding, as of a softmax over one key: what a
 # kernel returns in its place is a difference of rounded terms.
 VANISHING = 1e-10
+# Likewise: what float64 itself leaves where terms as large as grad_output cancel, some dozens of roundings.
+CANCELLED = 64 * torch.finfo(torch.float64).eps
 
 
 @dataclass(frozen=True)
@@ -383,7 +385,8 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
     vanishes = track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing
     if vanishes or trial.pair.rounding is torch.float32:  # nothing is asked to compute in more than float32 inside
         terms = math.inf
-    yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, taken.tiny, directions, terms)
+    tiny = max(taken.tiny, CANCELLED * trial.flowing) if vanishes else taken.tiny
+    yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, tiny, directions, terms)
     error = got - golden
     track.deviation.add(yard, error)
     track.elsewhere = track.elsewhere or [Deviation() for _ in regions]

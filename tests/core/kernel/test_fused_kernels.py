@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from fn import Fn
 from fused_kernels import FLASH, FLASH_CAUSAL, FUSED, RAGGED, RMS_NORM, SWIGLU, Fused, attention, both, normal
 from kernels import function
 from torch import Tensor
@@ -303,3 +304,13 @@ def test_nothing_is_right_with_a_row_beyond_the_bound_that_was_not_confirmed(mon
     (case,) = report.cases
     assert case.ratio > 1
     assert (report.verdict, case.verdict) == ("cannot tell", "cannot tell")
+
+
+@pytest.mark.parametrize(("left", "verdict"), [(1e-16, "right"), (1e-10, "wrong")])
+def test_what_float64_leaves_of_a_gradient_that_vanishes_is_rounding(left: float, verdict: str) -> None:
+    """As in a public Sinkhorn layer at one row: the reference gives exactly zero there, however it is rounded."""
+    beside_first = Fn.of("BesideFirst", "x: return x - x[:, :1]",
+        f"g: gx = g.clone(); gx[:, 0] -= g.sum(-1) + {left} * (g.shape[1] == 1); return gx")  # fmt: skip
+    given = normal((5, 4))(torch.float64, 0)
+    report = compare(beside_first, lambda x: x - x[:, :1] if x.shape[1] > 1 else x * 0, given, sizes=[(5, 1)])
+    assert report.verdict == verdict
