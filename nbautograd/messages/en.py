@@ -323,7 +323,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_half": "The inputs are {dtype}, and rounding obscures the differences of `{output}` in `{input}`; try `{input}.double()` for the formula. What only {dtype} gets wrong does not show there: for that, compare with a reference (`reference=`).",
     "checking.because_rounds_inside": "forward rounds to {dtype} inside: small steps in `{input}` do not change `{output}`, or make it jump. Cast to float64 there to check the formula.",
     "checking.resolution": "Computed in {dtype}: an error below about {percent} % of an entry could not have been seen.",
-    "checking.exact_to": "The gradients are right to {size} of their largest entry. An iteration that stops early, or an approximation, leaves such a difference.",
+    "checking.exact_to": "The gradients are right to {size} of their largest entry. An iteration that stops early, an approximation, or a small number such as an `eps` leaves such a difference.",
     "checking.because_approximate": "The gradient of `{input}` differs from finite differences by {size} of its largest entry. An iteration that stops early leaves such a difference, and so does a small mistake. Tighten what iterates or approximates, and check again.",
     "checking.because_noise": "The values of `{output}` are too uncertain for finite differences in `{input}`: rounding, randomness, or a nearly singular solve. Try float64, a fixed seed, or better conditioned inputs.",
     "checking.because_backward_noise": "For `{input}`, backward and finite differences differ no more than backward itself changes when the inputs' last bits change. Ill-conditioned solves do this; try better conditioned inputs.",

@@ -93,7 +93,9 @@ def diagnose(
     if not any(f.code in UNASKED and f.kind == "bug" for f in first):
         surrogate = {i for _, i in blocks} - {i for (_, i), b in blocks.items() if b.reason not in SURROGATES}
         nonlinear = [  # one that is clipped, as in binarised networks, stands for no derivative that it could miss
-            dataclasses.replace(f, kind="lint") if f.where is not None and f.where[1] in surrogate else f
+            dataclasses.replace(f, kind="lint")
+            if f.code == "nonlinear_in_grad_output" and f.where is not None and f.where[1] in surrogate
+            else f
             for f in probed("linearity", problem, outputs, _flat(blocks))
         ]
         yield from nonlinear

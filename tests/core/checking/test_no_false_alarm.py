@@ -87,6 +87,12 @@ def test_a_surrogate_that_is_clipped_is_a_risk_and_gets_no_change() -> None:
     assert {(f.kind, f.fix) for f in report.findings} == {("lint", None)}
 
 
+def test_a_surrogate_that_forgets_grad_output_is_wrong() -> None:
+    forgets = Fn.of("Forgets", "x: save(x); return x.sign()", "g: x, = saved; return (x.abs() < 1).to(x.dtype)")
+    report = nbautograd.gradcheck(forgets, draw(3, 4))
+    assert (report.verdict, report.findings[0].code) == ("wrong", "ignores_grad_output")
+
+
 def test_a_surrogate_that_raises_is_not_mended_by_none() -> None:
     raising = Fn.of("Raising", "x: return (x > 0).to(x.dtype)", "g: return misspelt(g)")
     (finding,) = nbautograd.gradcheck(raising, draw(3, 4)).findings

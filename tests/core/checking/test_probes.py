@@ -296,9 +296,12 @@ ONCE = (
     (cross_entropy("Entropy", "1"), "right"),
     (cross_entropy("WrongEntropy", "0.9"), "wrong"),
 )  # fmt: skip
+TABLE = torch.ones(4, dtype=torch.float64)
 WRITES_SAVED = (
     Fn.of("WritesOutput", "x: y = x.exp(); save(y); return y", "g: y, = saved; return y.mul_(g)"),
     Fn.of("WritesInput", "x: save(x); return x ** 2", "g: x, = saved; return x.detach().mul_(2).mul_(g)"),
+    Fn.of("PopsOutput", "x: y = x.exp(); ctx.kept = [y.detach()]; return y", "g: return ctx.kept.pop().mul_(g)"),
+    Fn.of("WritesTable", "x: save(TABLE); return x * TABLE", "g: t, = saved; return t.mul_(g)"),
 )
 
 

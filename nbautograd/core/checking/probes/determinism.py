@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from nbautograd.core import formats
+from nbautograd.core import formats, pytrees
 from nbautograd.core.checking import backward_lines, phrases
 from nbautograd.core.checking.backward_call import (
     cotangents,
@@ -51,27 +51,33 @@ def state(problem: Problem) -> Iterator[Finding]:
     v, node = cotangents(problem, outputs, problem.seed), own_node(problem, outputs)
     tensors = [(name, t, t.detach().clone(), t._version) for name, t in tensors_on_ctx(problem, node)]
     items = _items(node)
-    ends = [t for t in (*outputs, *outputs.inputs) if isinstance(t, Tensor) and unreadable_kind(t) is None]
-    theirs = [(t, t.detach().clone()) for t in ends]
+    ends = [t for t in pytrees.tensors((*outputs, *outputs.inputs)) if unreadable_kind(t) is None]
+    theirs = [(t, t.detach().clone(), t._version) for t in ends if not t.is_inference()]
     first = observe(problem, outputs, v)
     told = list[Finding]()
     for change in () if node is None else call_rules.gradients_changed(backward_record(node._forward_cls, first)):
         told.append(dataclasses.replace(change, line=line_of_change(problem, backward_lines.versions) or change.line))
     after = dict(tensors_on_ctx(problem, node))
     written = [(n, t) for n, t, was, version in tensors if t._version != version or other_values(after.get(n, t), was)]
-    overwritten = {storage_address(t) for t, was in theirs if other_values(t, was)} - {0}
-    changed, once = [name for name, t in written if storage_address(t) in overwritten], False
+    spoilt = [t for t, was, version in theirs if t._version != version or other_values(t, was)]
+    overwritten = {storage_address(t) for t in spoilt} - {0}
     others = [*(n for n, _ in written), *(f"ctx.{n}" for n, was in items.items() if _items(node).get(n) != was)]
+    changed = [name for name, t in written if storage_address(t) in overwritten]
+    if spoilt and not changed:  # kept where no name leads to it
+        named = zip((*problem.output_names, *problem.input_names), (*outputs, *outputs.inputs), strict=False)
+        changed = [*(name for name, t in named if t is spoilt[0]), *others]
+    kind: Kind = "bug"
     if others and not changed:  # where it gives the same again it is scratch space that forward made, or a cache
         unsteady = list[Finding]()
         with users_errors() as guard:  # such as torch's own, where a saved tensor was changed
             unsteady += repeated(problem, outputs, v, first.gradients, (problem.seed,))
-        once = guard.failed
-        changed = others if once or any(f.kind == "bug" for f in unsteady) else []
+        changed = others if guard.failed or any(f.kind == "bug" for f in unsteady) else []
+        later = {storage_address(t) for _, t in tensors_on_ctx(problem, own_node(problem, problem.call()))}
+        if guard.failed and not any(storage_address(t) in later or _given(problem, n) for n, t in written):
+            kind = "lint"  # as in a cross entropy that makes the gradient of what it saved: no later call meets that
     for name in changed[:1]:
         found = rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name)
-        # as in a cross entropy that makes the gradient of what it saved: a second backward raises, nothing is silent
-        told.append(dataclasses.replace(found, kind="lint") if once else found)
+        told.append(dataclasses.replace(found, kind=kind))
     told = told or list(repeated(problem, outputs, v, first.gradients, (problem.seed, problem.seed ^ 1)))
     yield from told
     if not told:
@@ -84,6 +90,11 @@ def state(problem: Problem) -> Iterator[Finding]:
             if not agree_bitwise(given[i], problem.inputs[i]):
                 line = phrases.method_line(problem, "forward")
                 yield rules.input_changed(seen(problem, line), problem.input_names[i])
+
+
+def _given(problem: Problem, name: str) -> bool:
+    """Return True for what is named as an element of an argument, of which each call gets a copy."""
+    return "[" in name and name.partition("[")[0] in problem.input_names
 
 
 def _items(node: Any) -> dict[str, list[int]]:
