@@ -60,7 +60,6 @@ from nbautograd.inspection.audited_calls import (
     package_of,
     read_elsewhere,
     reading,
-    runs_once,
     same_function,
     target_of,
 )
@@ -412,8 +411,6 @@ class Checks:
         target, inputs = whole
         along = any(finding.code == ALONG for finding in report.findings)
         mismatched = along or any(block.verdict == "mismatch" for block in report.blocks.values())
-        if not mismatched and runs_once(target, inputs):
-            return "cannot tell", Phrase("audit.runs_once")
         if {finding.code for finding in report.findings if finding.kind == "bug"} == {"wrong_elsewhere"}:
             tied = wrong_for_asymmetric_changes_alone(target, inputs)
             return ("cannot tell", Phrase("audit.symmetric", input=tied)) if tied else ("wrong", "")

@@ -122,19 +122,6 @@ def _cloned(item: Tensor) -> Tensor:
     return item.detach().clone().requires_grad_(item.requires_grad)
 
 
-def runs_once(target: Any, inputs: tuple[Any, ...]) -> bool:
-    """Return True for a backward that works, and raises when it is run again."""
-    problem = Problem(target, inputs)
-    with problem.session():
-        outputs = problem.call()
-        v = cotangents(problem, outputs, 0)
-        with users_errors() as first:
-            problem.vjp(outputs, v)
-        with users_errors() as second:
-            problem.vjp(outputs, v)
-    return second.failed and not first.failed
-
-
 def read_elsewhere(target: Any, inputs: tuple[Any, ...]) -> str:
     """Return the name of an input that forward gives the same result for, and backward a gradient; empty for none."""
     problem = Problem(target, inputs)

@@ -48,7 +48,6 @@ SENTENCES: dict[str, str] = {
     "audit.counted": "Backward adds the gradient of `{input}` to a `.grad` by hand. Counted there, it is right.",
     "audit.delivered": "Backward returns no gradient for `{input}`, and writes into the `.grad` of a tensor by hand. Whether that is its gradient cannot be told.",
     "audit.one_witness": "Finite differences contradict backward here. No second witness was found in the time that was left.",
-    "audit.runs_once": "Its backward works once and raises when it runs again on the same graph. Gradients cannot be compared entry by entry.",
     "audit.profiled": "A profiler was recording. Copying the inputs would have changed its table.",
     # ---- causes ----
     "causes.value_of_input": "the gradient of `{input}`",

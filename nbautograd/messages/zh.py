@@ -48,7 +48,6 @@ SENTENCES: dict[str, str] = {
     "audit.counted": "backward 自己把 `{input}` 的梯度加到某个 `.grad` 上；把它算进去，梯度是正确的。",
     "audit.delivered": "backward 没有为 `{input}` 返回梯度，却自己写入了某个张量的 `.grad`。那是否就是它的梯度，无法判断。",
     "audit.one_witness": "这里有限差分与 backward 不一致，而在剩余的时间里没有找到第二个证据。",
-    "audit.runs_once": "它的 backward 只能运行一次，在同一计算图上再次运行就会报错，因此无法逐个元素比较梯度。",
     "audit.profiled": "当时性能分析器正在记录，复制输入会改变它的结果。",
     # ---- causes ----
     "causes.value_of_input": "`{input}` 的梯度",

@@ -91,7 +91,7 @@ def test_what_only_a_run_can_tell():
 
 
 def test_the_text_is_the_class():
-    assert read_source(functions.Kept).text == inspect.getsource(functions.Kept)
+    assert read_source(functions.Careless).text == inspect.getsource(functions.Careless)
 
 
 def test_same_when_instrumented():

@@ -95,7 +95,7 @@ EXPECTED = {
         **each(WRONG, "SparsemaxFunction"),  # changes its input in place, not marked
         **each(RIGHT, "Entmax15Function"),
     },
-    "revtorch": each(UNSURE, "_ReversibleModuleFunction"),  # its backward works once
+    "revtorch": each(RIGHT, "_ReversibleModuleFunction"),  # its backward works once for each call
     "geffnet": each(RIGHT, "SwishJitAutoFn MishJitAutoFn HardSigmoidJitAutoFn HardSwishJitAutoFn"),
     "pylops": each(RIGHT, "_TorchOperator"),
     "memory-efficient-attention-pytorch": each(WRONG, "FlashAttentionFunction"),  # a clamp is left out of backward

@@ -80,6 +80,7 @@ NoneUnseen = Fn.of("NoneUnseen", "x: ctx.set_materialize_grads(False); return 2 
 TwoSaved = Fn.of("TwoSaved", "x: save(x); return 2 * x", "grad: a, b = saved; return 2 * grad")
 OneOfTwo = Fn.of("OneOfTwo", "x: return 2 * x, 3 * x", "grad: return 2 * grad")
 ComplexGradient = Fn.of("ComplexGradient", "x: return x + 1j", "grad: return grad * 1j")
+SavesOutput = Fn.of("SavesOutput", "x: y = x.exp(); save(y); return y", "grad: (y,) = saved; return grad * y")
 View = Fn.of("View", "x: return x.view_as(x)", "grad: return grad")
 
 
@@ -93,6 +94,7 @@ View = Fn.of("View", "x: return x.view_as(x)", "grad: return grad")
         (TwoSaved, "causes.exception_unpacked_wrongly"),
         (OneOfTwo, "causes.exception_grad_output_count"),
         (ComplexGradient, "causes.exception_complex"),
+        (lambda x: SavesOutput.apply(x).add_(1), "causes.exception_saved_then_modified"),
         (lambda x: View.apply(x).mul_(2), "causes.exception_view_modified"),
     ],
 )
