@@ -66,7 +66,7 @@ def findings(attempt: Attempt, inputs: tuple[Any, ...]) -> list[Failure]:
     if attempt.exercise.vjp is None:
         told = [f for f in found if f.kind == "bug" or f.code in COUNTED]
     else:  # where forward is flat, a gradient that is not linear is a risk alone
-        told = [f for f in found if f.code in WHATEVER_IS_ASKED and (f.kind in ("bug", "lint") or f.code in COUNTED)]
+        told = [f for f in found if f.code in WHATEVER_IS_ASKED and f.kind != "note"]
     return [from_finding(f) for f in told[:TOLD]]
 
 

@@ -93,8 +93,9 @@ def test_a_surrogate_that_forgets_grad_output_is_wrong() -> None:
     assert (report.verdict, report.findings[0].code) == ("wrong", "ignores_grad_output")
 
 
-def test_a_surrogate_that_raises_is_not_mended_by_none() -> None:
-    raising = Fn.of("Raising", "x: return (x > 0).to(x.dtype)", "g: return misspelt(g)")
+@pytest.mark.parametrize("threshold", [0, 0.001, 30])
+def test_a_surrogate_that_raises_is_not_mended_by_none(threshold: float) -> None:
+    raising = Fn.of("Raising", f"x: return (x > {threshold}).to(x.dtype)", "g: return misspelt(g)")
     (finding,) = nbautograd.gradcheck(raising, draw(3, 4)).findings
     assert (finding.code, finding.fix) == ("exception", None)
 

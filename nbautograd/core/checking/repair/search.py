@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import inspect
 import itertools
 import math
@@ -45,6 +46,7 @@ from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import any_errors, users_errors
 
 TRIES = 800.0  # calls of an edited backward on something small: about a third of a second
+STEP_SCALES = (0.01, 1.0, 100.0, 1e4)  # times an input's size: a threshold may lie far out, a window near zero
 PAIRS = 200.0  # of these, for two edits in sequence
 
 
@@ -257,8 +259,13 @@ class Repair:
         generator = torch.Generator().manual_seed(self.problem.seed)
         place = (self.problem.differentiable[which],)
         with users_errors():
-            moved = self.problem.changed_inputs(lambda x: other_points.signed(x, generator), place)
-            return not all(map(agree_bitwise, self.problem.call(), self.problem.call(moved)))
+            here = self.problem.call()
+            for scale in STEP_SCALES:
+                change = functools.partial(other_points.signed, generator=generator, scale=scale)
+                moved = self.problem.changed_inputs(change, place)
+                if not all(map(agree_bitwise, here, self.problem.call(moved))):
+                    return True
+            return False
         return True
 
     def _idle(self, wrong: frozenset[int]) -> list[Span]:
