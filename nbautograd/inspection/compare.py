@@ -33,11 +33,11 @@ from nbautograd.core.kernel.sweep import (
     compared,
     dtype_cases,
     judged,
-    only_odd,
     raising,
     refusal,
     repeated,
     risk_cases,
+    settled_by_size,
     shapes_of,
     size_cases,
     smallest,
@@ -334,7 +334,7 @@ class Compare:
             with own_errors(f"case {case.change}", decides=True):
                 self.results.append(compared(self.candidate, self.reference, case, self.seed + 7))
             self._done(len(cases))
-        self.results = only_odd(self.results)
+        self.results = settled_by_size(self.results)
         with own_errors("smallest case"):
             self._find_smallest()
 

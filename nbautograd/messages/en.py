@@ -947,6 +947,7 @@ SENTENCES: dict[str, str] = {
     "compare.far_out": "So far out a right formula may lose its digits too: only an overflow counts",
     "compare.beyond": "The error is larger than rounding explains, but this could not be confirmed.",
     "compare.not_the_layout": "The same values laid out in order are wrong too, so the layout is not the cause.",
+    "compare.other_sizes_raise": "The Function raises at every other size of this dimension.",
     "compare.rows_unknown": "{count} of {tried} other sizes and layouts could not be compared. Pass the sizes that you use as `sizes=`. The first reason: {reason}",
     "compare.refused": "Forward does not take these inputs, which the reference takes: {error}",
     "compare.raises.what": "Backward raises where the reference does not: {error}",

@@ -947,6 +947,7 @@ SENTENCES: dict[str, str] = {
     "compare.far_out": "数值大到这个程度，正确的公式也可能丢失有效数字：这里只看是否溢出",
     "compare.beyond": "误差大于舍入所能解释的程度，但未能得到确认。",
     "compare.not_the_layout": "同样的值按顺序存放时也出错，所以原因不在内存布局。",
+    "compare.other_sizes_raise": "这一维取其他任何尺寸时，该 Function 都会抛出异常。",
     "compare.rows_unknown": "{tried} 组其他尺寸和布局中有 {count} 组无法比较。请用 `sizes=` 指定实际使用的尺寸。第一个原因：{reason}",
     "compare.refused": "参考实现接受的这组输入，forward 不接受：{error}",
     "compare.raises.what": "参考实现能算的地方，backward 抛出了异常：{error}",

@@ -62,6 +62,7 @@ class Case:
         fresh: makes other inputs of these shapes, of a seed; None moves these.
         group: the dimensions whose size is another one.
         odd: True for an odd size in place of an even one; None for size 1.
+        otherwise: the same with a number tied to that size.
     """
 
     inputs: tuple[Any, ...]
@@ -77,6 +78,7 @@ class Case:
     fresh: Callable[[int], tuple[Any, ...]] | None = None
     group: tuple[Slot, ...] = ()
     odd: bool | None = False
+    otherwise: Case | None = None
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,27 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
         most = size if size in pieces.values() else math.inf
         tries += [(near.get(n, 3), group, n) for n in sizes(size) if n <= most]
     for _, group, n in sorted(tries, key=lambda one: one[0])[:SIZED]:
-        fresh = functools.partial(with_size, reference.inputs, group, n)
+        position, dim = group[0]
+        odd = n % 2 > reference.inputs[position].shape[dim] % 2
+        case = Case(reference.inputs, group=group, odd=None if n == 1 else odd)
+        yield from filter(None, [_of_size(reference, case, group, n, seed)])
+
+
+def _of_size(reference: Problem, case: Case, group: Sequence[Slot], size: int, seed: int) -> Case | None:
+    """Return a case with another size in a group of dimensions; None where the reference does not take it.
+
+    A number among the arguments that equals the size may be tied to it, as the length of an rfft is, or equal it by
+    chance, as the order of a norm: wrong is what is wrong both ways.
+    """
+    position, dim = group[0]
+    before, found = case.inputs[position].shape[dim], None
+    tied = before > 1 and any(_follows(x, before) for x in case.inputs)
+    for follow in (True, False)[not tied :]:
+        fresh = functools.partial(with_size, case.inputs, group, size, follow=follow)
         inputs = fresh(seed)
-        if as_distinct(reference.inputs, inputs) and _gives(reference, inputs):
-            position, dim = group[0]
-            odd = n % 2 > reference.inputs[position].shape[dim] % 2
-            yield Case(inputs, fresh=fresh, group=group, odd=None if n == 1 else odd)
+        if as_distinct(case.inputs, inputs) and _gives(reference, inputs):
+            found = replace(case, inputs=inputs, fresh=fresh, otherwise=found)
+    return found
 
 
 def _gives(reference: Problem, inputs: tuple[Any, ...]) -> bool:
@@ -157,26 +174,25 @@ def _gives(reference: Problem, inputs: tuple[Any, ...]) -> bool:
     return at.works and all(y.numel() or not z.numel() for y, z in zip(at.outputs or (), usual, strict=False))
 
 
-def only_odd(results: Sequence[Result]) -> list[Result]:
-    """Return the results, with what is wrong at odd sizes of a dimension alone, and at each of them, as a risk.
+def settled_by_size(results: Sequence[Result]) -> list[Result]:
+    """Return the results, told apart by what other sizes of the same dimension say.
 
-    A rotation by halves or by pairs is none at an odd size, though the reference may run there. A last element that is
-    left out has a place of its own, and a wrong length a factor: they stay faults.
+    A rotation by halves or by pairs is none at an odd size, though the reference may run there: what is wrong at each
+    of them and nowhere else is a risk. A last element that is left out has a place of its own, and a wrong length a
+    factor: they stay faults. What raises at all sizes but 1 does not take another: at 1 torch sums what it returned.
     """
 
-    def unmeant(result: Result) -> bool:
-        rows = [one for one in results if one.case.group == result.case.group and one.case.odd is not None]
-        codes = {finding.code for one in rows for finding in one.findings}
-        told_apart = {one.case.odd for one in rows} == {True, False}
-        apart = told_apart and all(one.wrong is one.case.odd for one in rows)
-        return apart and codes <= {"compare_values", "compare_entries"}
+    def settled(one: Result) -> Result:
+        rows = [other for other in results if other.case.group == one.case.group and other.case.odd is not None]
+        if rows and all(other.refused for other in rows):
+            return Result(one.case, excused=Phrase("compare.other_sizes_raise"))
+        codes = {finding.code for other in rows for finding in other.findings}
+        told_apart = {other.case.odd for other in rows} == {True, False}
+        apart = told_apart and all(other.wrong is other.case.odd for other in rows)
+        unmeant = apart and codes <= {"compare_values", "compare_entries"}
+        return replace(one, case=replace(one.case, change="odd", fatal=False)) if unmeant else one
 
-    return [
-        replace(one, case=replace(one.case, change="odd", fatal=False))
-        if one.wrong and one.case.group and unmeant(one)
-        else one
-        for one in results
-    ]
+    return [settled(one) if one.wrong and one.case.group else one for one in results]
 
 
 def sizable(reference: Problem) -> Iterator[tuple[Slot, ...]]:
@@ -210,10 +226,13 @@ def partitions(inputs: Sequence[Any]) -> dict[int, int]:
     return found
 
 
-def with_size(inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int) -> tuple[Any, ...]:
+def with_size(
+    inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int, *, follow: bool = False
+) -> tuple[Any, ...]:
     """Return inputs whose dimensions of a group have this size, filled with values like the given ones.
 
-    What cuts such a dimension into pieces cuts the new one into as many, each as much smaller.
+    What cuts such a dimension into pieces cuts the new one into as many, each as much smaller. Numbers that equal the
+    size before follow it where asked.
     """
     generator = torch.Generator().manual_seed(seed + 17)
     before = inputs[group[0][0]].shape[group[0][1]]
@@ -225,8 +244,16 @@ def with_size(inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int
             item = refilled(item, [size if d in dims else n for d, n in enumerate(item.shape)], generator)
         elif k in cut:
             item = _cut(item, before, size)
+        elif follow and _follows(item, before):
+            item = size if type(item) is int else type(item)([size if n == before else n for n in item])
         given.append(item)
     return tuple(given)
+
+
+def _follows(item: Any, size: int) -> bool:
+    if type(item) in (tuple, list, torch.Size):
+        return any(type(n) is int and n == size for n in item)
+    return type(item) is int and item == size
 
 
 def _cut(pieces: Tensor, before: int, size: int) -> Tensor:
@@ -304,6 +331,13 @@ def compared(
     candidate: Problem, reference: Problem, case: Case, seed: int, draws: int = 1, *, power: bool = False
 ) -> Result:
     """Compare at a case; what is wrong is confirmed at fresh draws, and with ``power`` zeros have to be seen."""
+    result = _compared(candidate, reference, case, seed, draws, power=power)
+    if case.otherwise is None or not (result.wrong or result.refused):
+        return result
+    return compared(candidate, reference, case.otherwise, seed, draws, power=power)
+
+
+def _compared(candidate: Problem, reference: Problem, case: Case, seed: int, draws: int, *, power: bool) -> Result:
     with case.mode():
         try:
             options: dict[str, Any] = {"arrange": case.arrange, "dtype": case.dtype, "draws": draws, "again": 2}
@@ -425,13 +459,12 @@ def smallest(candidate: Problem, reference: Problem, case: Case, seed: int) -> C
     for group in sizable(around):
         position, dim = group[0]
         for size in [n for n in SMALLER if n < best.inputs[position].shape[dim]]:
-            inputs = with_size(best.inputs, group, size, seed)
-            if not as_distinct(best.inputs, inputs) or not _gives(reference, inputs):
+            smaller = _of_size(reference, replace(best, otherwise=None), group, size, seed)
+            if smaller is None:
                 continue
             left -= 1
             if left < 0:
                 return best
-            smaller = replace(best, inputs=inputs, fresh=functools.partial(with_size, best.inputs, group, size))
             if compared(candidate, reference, smaller, seed + 3).wrong:
                 best = smaller
                 break

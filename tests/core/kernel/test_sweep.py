@@ -97,6 +97,33 @@ def test_a_fault_of_odd_sizes_that_has_a_place_or_is_a_factor_stays_a_fault(chan
     assert check(change, 3, columns).verdict == "wrong"
 
 
+Rfft = Fn.of("Rfft", "x, n: ctx.n = n; return torch.fft.rfft(x, n)",
+    "g: padded = torch.nn.functional.pad(g, (0, ctx.n - g.shape[-1])); "
+    "return torch.fft.ifft(padded, norm='forward').real, None")  # fmt: skip
+Irfft = Fn.of("Irfft", "x, n: ctx.n = n; return torch.fft.irfft(x, n)",
+    "g: d = torch.fft.rfft(g, ctx.n, norm='forward'); d[..., 1:-1] *= 2; return d, None")  # fmt: skip
+Scaled = Fn.of("Scaled", "x, shape: ctx.shape = shape; return x / x.view(-1, *shape).shape[1]",
+    "g: d = g / ctx.shape[0]; d[..., d.shape[-1] // 16 * 16 :] = 0; return d, None")  # fmt: skip
+Powers = Fn.of("Powers", "x, p: save(x); return x.square()", "g: (x,) = saved; return 2 * g * x, None")
+
+
+@pytest.mark.parametrize(
+    ("function", "reference", "shape", "argument", "verdict"),
+    [
+        (Rfft, torch.fft.rfft, (2, 6), 6, "right"),
+        (Irfft, torch.fft.irfft, (2, 4), 6, "cannot tell"),  # two of it in a size of 4: no other is the author's
+        (Scaled, lambda x, shape: x / x.view(-1, *shape).shape[1], (2, 16), (16,), "wrong"),
+        (Powers, torch.pow, (2, 6), 2, "right"),  # equal by chance
+    ],
+)
+def test_a_number_that_equals_a_size_may_be_tied_to_it(
+    function: Any, reference: Any, shape: tuple[int, ...], argument: Any, verdict: str
+) -> None:
+    dtype = torch.complex128 if function is Irfft else torch.float64
+    x = torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    assert compare(function.apply, reference, (x, argument)).verdict == verdict
+
+
 def grouped(q: Tensor, k: Tensor) -> Tensor:
     return q * k.repeat_interleave(q.shape[0] // k.shape[0], 0)
 
