@@ -166,11 +166,11 @@ class Pair:
     def measure(self, draw: Draw, samples: int, backward: bool = False) -> Measured:
         """Run the Function and its reference at a draw."""
         numbers = RandomNumbers() if draw.random else None  # in float64 it would draw others
-        known = [outputs for one, outputs in self._called if one is draw and numbers is None]
+        known = next((outputs for one, outputs in self._called if one is draw and numbers is None), None)
         self._called.clear()
-        yardstick = run(self.reference, draw, numbers, *known)
+        yardstick = run(self.reference, draw, numbers, known)
         with sdpa_kernel(SDPBackend.MATH):  # a fused attention of float64 would round in between as its author wrote it
-            golden = run(self.reference, in_float64(draw), InFloat64(numbers))
+            golden = run(self.reference, in_float64(draw), InFloat64(numbers), own=True)
         return self.sampled(Measured(draw, golden, yardstick, (), self.compute(draw), numbers), samples, backward)
 
     def sampled(self, measured: Measured, samples: int, backward: bool = False) -> Measured:
@@ -194,7 +194,11 @@ class Pair:
 
 
 def run(
-    problem: Problem, draw: Draw, mode: AbstractContextManager[Any] | None = None, outputs: Outputs | None = None
+    problem: Problem,
+    draw: Draw,
+    mode: AbstractContextManager[Any] | None = None,
+    outputs: Outputs | None = None,
+    own: bool = False,
 ) -> Values:
     """Run forward and backward of a callable at a draw.
 
@@ -202,13 +206,15 @@ def run(
         draw: its inputs and grad_outputs.
         mode: what it runs in.
         outputs: of its forward there, where that ran.
+        own: True where the draw was made for this run, which may write into it.
 
     Returns:
         The floating outputs and the gradients, detached.
     """
+    copy = tuple if own else copied  # forward and backward may write into what they get
     with mode or contextlib.nullcontext():
-        outputs = problem.call(copied(draw.inputs), draw.seed) if outputs is None else outputs
-        grads = iter(copied(draw.grad_outputs))  # backward may write into them
+        outputs = problem.call(copy(draw.inputs), draw.seed) if outputs is None else outputs
+        grads = iter(copy(draw.grad_outputs))
         cotangents = [next(grads, None) if y.requires_grad else None for y in outputs]
         fitting = [
             None if c is None or c.shape != y.shape else c.to(y.dtype) for y, c in zip(outputs, cotangents, strict=True)
@@ -241,7 +247,8 @@ def in_float64(draw: Draw) -> Draw:
 def _wide(item: Any) -> Any:
     if not is_floating(item) or not readable(item):
         return item
-    return item.detach().to(torch.complex128 if item.is_complex() else torch.float64).requires_grad_(item.requires_grad)
+    wide = item.detach().to(torch.complex128 if item.is_complex() else torch.float64, copy=True)
+    return wide.requires_grad_(item.requires_grad)
 
 
 def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:

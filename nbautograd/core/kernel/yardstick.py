@@ -274,13 +274,16 @@ class Yardstick:
 
         These are correct errors, golden values, the direction itself and squares of correct errors along it.
         """
-        rows = [error]
+
+        def along(t: Tensor) -> Tensor:
+            return t.sum(-1) if v is None else torch.linalg.vecdot(t, v)
+
+        sums = [along(error)]
         if not self._known:
-            ones = self.golden.new_ones(()).expand_as(self.golden)
-            rows += [*self.correct, self.golden]
-            rows += [ones, self.squares] if v is None else [v, self.squares * v]
-        sums = [row.sum(-1) if v is None else torch.linalg.vecdot(row, v) for row in rows]
-        return torch.stack(sums).reshape(len(rows), -1)
+            golden = along(self.golden)
+            norm = golden if v is self.golden else torch.full_like(golden, error.shape[-1]) if v is None else along(v)
+            sums += [*map(along, self.correct), golden, norm, along(self.squares if v is None else self.squares * v)]
+        return torch.stack(sums).reshape(len(sums), -1)
 
     def _measured(self, correct: Tensor, others: Tensor, level: Level) -> Tensor:
         golden, norm, apart = others.unbind(1)
