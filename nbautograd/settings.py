@@ -18,11 +18,6 @@ def setting(name: str) -> str:
 
     A project's own counts before that of the person: ``[tool.nbautograd]`` of the nearest pyproject.toml at or above
     the kernel's folder.
-
-    Example:
-        >>> from nbautograd.settings import setting
-        >>> setting("no such setting")
-        ''
     """
     found = next((value for read in (_of_project, _of_editor) if (value := read().get(name)) not in (None, "")), "")
     return str(found)

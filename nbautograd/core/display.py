@@ -38,15 +38,7 @@ class UserValue(str):
 
 
 class Phrase:
-    """A sentence, or a piece of one, put into words when it is read, in the language of that moment.
-
-    Example:
-        >>> from nbautograd import set_language
-        >>> from nbautograd.core.display import Phrase
-        >>> set_language("en")
-        >>> str(Phrase("causes.value_only"))
-        'the value that backward returns'
-    """
+    """A sentence, or a piece of one, put into words when it is read, in the language of that moment."""
 
     def __init__(self, message_id: str, **params: Any) -> None:
         self.message_id = message_id

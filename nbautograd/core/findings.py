@@ -186,12 +186,6 @@ def limit_findings(findings: Iterable[Finding], hints: Hints) -> tuple[Finding, 
 
     Returns:
         The findings in the same order; with ``"none"`` only bugs, told once per place.
-
-    Example:
-        >>> from nbautograd.core.findings import Finding, limit_findings
-        >>> [found] = limit_findings([Finding("sign", "bug", "causes.sign", {"input": "b"}, (0, 1), 7)], "none")
-        >>> found.code, found.line
-        ('wrong_unclassified', None)
     """
     if hints == "fix":
         return tuple(findings)

@@ -29,16 +29,6 @@ class cached(Generic[Value]):  # noqa: N801
     """A property that is computed once for each object, as by ``functools.cached_property``, without a lock.
 
     In Python 3.11 that one holds a lock of its whole class while it computes, which no child of a fork can let go of.
-
-    Example:
-        >>> from nbautograd.core.forks import cached
-        >>> class Numbers:
-        ...     @cached
-        ...     def drawn(self):
-        ...         return [0]
-        >>> one = Numbers()
-        >>> one.drawn is one.drawn
-        True
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:

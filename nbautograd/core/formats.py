@@ -25,11 +25,6 @@ def number(value: Any, digits: int = 4) -> str:
 
     A number that is not zero never reads as zero, and no digit is written that the rounding did not leave: 1234.5 is
     ``1235``.
-
-    Example:
-        >>> from nbautograd.core.formats import number
-        >>> [number(x) for x in (2, 2.0, 1 / 3, 1234.5, 3e-10, float("nan"), 1 + 2j, True)]
-        ['2', '2.0', '0.3333', '1235', '3e-10', 'NaN', '1.0+2.0j', 'True']
     """
     if value is None:
         return NOTHING
@@ -65,13 +60,7 @@ def error(value: float) -> str:
 
 
 def compared(first: Any, second: Any, digits: int = 4) -> tuple[str, str]:
-    """Return two numbers with as many digits as it takes for different ones to look different.
-
-    Example:
-        >>> from nbautograd.core.formats import compared
-        >>> compared(2.2334, 2.2333766), compared(0.5, 0.5)
-        (('2.2334', '2.23338'), ('0.5', '0.5'))
-    """
+    """Return two numbers with as many digits as it takes for different ones to look different."""
     for more in range(digits, MOST_DIGITS + 1):
         texts = number(first, more), number(second, more)
         if texts[0] != texts[1] or first == second:
@@ -85,11 +74,6 @@ def short(value: float, room: float = 5) -> str:
     """Return a number that takes at most so many digits' room, where that can be, for a cell of a heat map.
 
     A number that only rounding makes whole keeps its zeros, ``-1.0``; up to what finite differences leave it is whole.
-
-    Example:
-        >>> from nbautograd.core.formats import short
-        >>> [short(x) for x in (1.0, -0.25, 12345.0, 1e-12, -1.004, float("-inf"))]
-        ['1', '-.25', '1.2e4', '1e-12', '-1.00', '-∞']
     """
     if not math.isfinite(value):
         return NOT_FINITE[str(float(value))]
@@ -140,13 +124,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def time(seconds: float) -> str:
-    """Return ``1.3 ms``, ``2.4 s``, ``2 min 10 s``.
-
-    Example:
-        >>> from nbautograd.core.formats import time
-        >>> [time(s) for s in (4.2e-5, 0.25, 2.43, 130.2)]
-        ['0.042 ms', '250 ms', '2.4 s', '2 min 10 s']
-    """
+    """Return ``1.3 ms``, ``2.4 s``, ``2 min 10 s``."""
     if seconds < 1:
         return f"{milliseconds(seconds)} ms"
     whole = math.floor(seconds + 0.5)

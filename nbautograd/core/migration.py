@@ -37,12 +37,6 @@ def recognise(cls: type) -> Legacy | None:
     Returns:
         What it is and how to write it today; None for a Function with static methods, and for one that merely lacks
         ``@staticmethod`` on methods that take ctx.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.migration import recognise
-        >>> recognise(torch.autograd.function.InplaceFunction) is None
-        True
     """
     forward = as_written(vars(cls).get("forward"))
     if not isinstance(forward, FunctionType):
@@ -79,19 +73,6 @@ def migrate(text: str, name: str) -> Migration | None:
     """Rewrite the class in this text; None when it is not one class with forward, or the result would not parse.
 
     The arguments of ``__init__`` become further arguments of forward, whose gradient is None.
-
-    Example:
-        >>> from nbautograd.core.migration import migrate
-        >>> old = '''class Scale(Function):
-        ...     def __init__(self, k):
-        ...         self.k = k
-        ...     def forward(self, x):
-        ...         return x * self.k
-        ...     def backward(self, g):
-        ...         return g * self.k
-        ... '''
-        >>> migrate(old, "Scale").after
-        'Scale.apply(x, k)'
     """
     tree = user_source.tree_of(text)
     body = [] if tree is None else tree.body

@@ -21,12 +21,6 @@ def statistics(array: Array) -> dict[str, Any]:
 
     Returns:
         The fields by name. min, max, mean, std and norm are left out when no element is finite.
-
-    Example:
-        >>> import numpy as np
-        >>> from nbautograd.core.statistics import statistics
-        >>> statistics(np.array([3.0, -4.0, np.nan]))["norm"]
-        5.0
     """
     sizes = np.abs(array) if np.iscomplexobj(array) else array
     fields: dict[str, Any] = {"zeros": int(array.size - np.count_nonzero(array)), "nan": 0, "inf": 0}
@@ -66,13 +60,6 @@ def pictured(array: Array, side: int = SIDE) -> dict[str, Any]:
 
     Dimensions before the last are joined into rows; a vector is one row; a scalar one cell. Each cell shows the element
     of largest size in it with its sign, or NaN where there is any; a complex array is shown by absolute values.
-
-    Example:
-        >>> import numpy as np
-        >>> from nbautograd.core.statistics import pictured
-        >>> fields = pictured(np.array([[1.0, -3.0, 2.0, 0.5]]), 2)
-        >>> fields["thumbnail"].tolist(), fields["ranges"].low.tolist(), fields["ranges"].high.tolist()
-        ([[-3.0, 2.0]], [[-3.0, 0.5]], [[1.0, 2.0]])
     """
     real = np.abs(array) if np.iscomplexobj(array) else array
     sheet = np.atleast_2d(real)

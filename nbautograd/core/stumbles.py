@@ -66,13 +66,7 @@ _open: ContextVar[tuple[list[Stumble], ...]] = ContextVar("who is told of stumbl
 
 
 def recent() -> tuple[Stumble, ...]:
-    """Return the stumbles of this process, the first of each place and type.
-
-    Example:
-        >>> from nbautograd.core import stumbles
-        >>> stumbles.recent()
-        ()
-    """
+    """Return the stumbles of this process, the first of each place and type."""
     return tuple(_kept.values())
 
 
@@ -172,17 +166,7 @@ class _Guard:
 
 
 def users_errors() -> _Guard:
-    """Suppress what the user's code raises in the block; ours goes on to the part that the block belongs to.
-
-    Example:
-        >>> from nbautograd.core.stumbles import users_errors
-        >>> def forward(x):
-        ...     raise RuntimeError("this forward takes no such input")
-        >>> with users_errors() as guard:
-        ...     forward(1)
-        >>> guard.failed
-        True
-    """
+    """Suppress what the user's code raises in the block; ours goes on to the part that the block belongs to."""
     return _Guard(users=True, own=False)
 
 
@@ -210,12 +194,6 @@ def ask(question: Callable[[], Answer], otherwise: Other) -> Answer | Other:
     Args:
         question: a lambda, or a partial of a function of torch, that asks one thing.
         otherwise: the answer in place of a refusal.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.stumbles import ask
-        >>> ask(lambda: torch.eye(2).to_sparse().data_ptr(), 0)
-        0
     """
     try:
         return question()

@@ -47,15 +47,6 @@ class Trace(TorchFunctionMode):
 
     Attributes:
         frame: of the method, once it has called torch; after its end ``frame.f_lineno`` is the line that it ended with.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.trace import Trace
-        >>> def double(x):
-        ...     return x + x
-        >>> with Trace(double.__code__, after=lambda call: call.result * call.frame.f_lineno):
-        ...     double(torch.ones(2))
-        tensor([4., 4.])
     """
 
     def __init__(

@@ -96,15 +96,6 @@ def function_class(fn: Any) -> type | None:
 
     Returns:
         The class, or None when ``fn`` is not one of these.
-
-    Example:
-        >>> import functools, torch
-        >>> from nbautograd.core.user_source import function_class
-        >>> F = torch.autograd.function.InplaceFunction
-        >>> function_class(functools.partial(F.apply, 1)) is F
-        True
-        >>> function_class(torch.mul) is None
-        True
     """
     while isinstance(fn, functools.partial):
         fn = fn.func
@@ -206,12 +197,6 @@ def read_source(cls: type) -> FunctionSource | None:
 
     Returns:
         What its text tells. Lines count from 1 in the cell or file.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.user_source import read_source
-        >>> read_source(torch.autograd.function.InplaceFunction).name
-        'InplaceFunction'
     """
     if (known := read_methods(methods_of(cls))) is not None:
         return known

@@ -130,12 +130,6 @@ def summarise(tensor: torch.Tensor) -> TensorSummary:
 
     Returns:
         Shape, dtype and the like, statistics, a thumbnail. Nothing of the tensor is kept alive.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.values import summarise
-        >>> summarise(torch.tensor([[3.0, -4.0]])).norm
-        5.0
     """
     described = metadata(tensor)
     try:
@@ -187,11 +181,6 @@ def describe(name: str, value: Any, same_as: str = "") -> Value:
         name: the name to show.
         value: anything; its ``repr`` is cut to 120 characters, and never raises.
         same_as: which other value it is identical with, if known.
-
-    Example:
-        >>> from nbautograd.core.values import describe
-        >>> describe("bias", None)
-        <Value bias: None>
     """
     if isinstance(value, torch.Tensor):
         summary = summarise(value)

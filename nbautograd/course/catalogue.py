@@ -31,13 +31,6 @@ def find(name: str, folder: Path | None = None) -> Exercise:
 
     Raises:
         UnknownExerciseError: when there is none.
-
-    Example:
-        >>> from nbautograd.course.catalogue import find
-        >>> find("no such exercise")
-        Traceback (most recent call last):
-        ...
-        nbautograd.course.catalogue.UnknownExerciseError: There is no exercise named `no such exercise`...
     """
     for known in _places(folder):
         if name in known:
@@ -50,11 +43,6 @@ def names(folder: Path | None = None) -> list[str]:
 
     Args:
         folder: of the notebook; None asks the package only.
-
-    Example:
-        >>> from nbautograd.course.catalogue import names
-        >>> "multiply" in names()
-        True
     """
     return list(dict.fromkeys(name for known in _places(folder) for name in known))
 

@@ -61,14 +61,6 @@ def with_regions(text: str) -> str:
     """Return a student's cell in which each line that stands for an answer is a region of nbgrader's.
 
     ``generate_assignment`` puts its own stub there, and leaves the rest; a solution cell without a region it empties.
-
-    Example:
-        >>> from nbautograd.course.nbgrader import with_regions
-        >>> print(with_regions("def f(x):\\n    ...  # your code here"))
-        def f(x):
-            ### BEGIN SOLUTION
-            ...  # your code here
-            ### END SOLUTION
     """
 
     def region(line: re.Match[str]) -> str:

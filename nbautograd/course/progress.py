@@ -31,13 +31,7 @@ class ProgressRow:
 
 @dataclass(frozen=True, repr=False)
 class CourseProgress(Displayable):
-    """The exercises of a notebook, in order.
-
-    Example:
-        >>> from nbautograd.course.progress import CourseProgress, ProgressRow
-        >>> CourseProgress((ProgressRow("multiply", 2, "passed"), ProgressRow("exp"))).done
-        1
-    """
+    """The exercises of a notebook, in order."""
 
     rows: tuple[ProgressRow, ...] = field(default=())
 

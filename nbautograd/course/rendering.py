@@ -34,15 +34,7 @@ MARK = {"passed": "✓", "failed": "✗", "unanswered": "·", "skipped": "·"}
 
 
 def mimebundle(value: ExerciseResult | CourseProgress) -> dict[str, str]:
-    """``text/plain`` and ``text/html`` of a result or of the progress table.
-
-    Example:
-        >>> from nbautograd.course.result import ExerciseResult
-        >>> from nbautograd.course.rendering import mimebundle
-        >>> print(mimebundle(ExerciseResult("multiply", "Multiply", "unanswered", line=4))["text/plain"])
-        · not answered yet `multiply` line 4
-          Replace `...` with your answer and run the cell.
-    """
+    """``text/plain`` and ``text/html`` of a result or of the progress table."""
     return drawn(value)
 
 

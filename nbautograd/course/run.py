@@ -84,13 +84,7 @@ def check(
 
 
 def placeholder(source: str) -> int | None:
-    """Return the line of the first ``...`` that stands for an answer, counted from 1; None when there is none.
-
-    Example:
-        >>> from nbautograd.course.run import placeholder
-        >>> placeholder("def f(x):\\n    ...  # your code here\\n"), placeholder("y = x[..., 0]")
-        (2, None)
-    """
+    """Return the line of the first ``...`` that stands for an answer, counted from 1; None when there is none."""
     tree = tree_of(without_magics(source))
     if tree is None:
         return None

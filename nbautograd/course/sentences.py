@@ -56,14 +56,6 @@ def from_finding(finding: Finding) -> Failure:
 
     Args:
         finding: in full, with its place; its fix is left out.
-
-    Example:
-        >>> from nbautograd.core.findings import Finding
-        >>> from nbautograd.course.sentences import from_finding, steps
-        >>> failure = from_finding(Finding("zero_gradient", "bug", "causes.zero_gradient",
-        ...     {"input": "b", "output": "y", "value": "`gb`", "example": "", "right": ""}, None, 7))
-        >>> failure.code, len(steps(failure, "what")), len(steps(failure, "fix"))
-        ('zero_gradient', 1, 3)
     """
     what, place, advice = (finding.phrase(part) for part in ("what", "place", "advice"))
     assert what is not None

@@ -141,24 +141,12 @@ def digest(text: str) -> str:
 
 
 def stamp(text: str) -> str:
-    """Return the digest by which a translation remembers the text that it was made from.
-
-    Example:
-        >>> from nbautograd.course.source import stamp
-        >>> stamp("# Hello\\n") == stamp("# Hello") and len(stamp("")) == 8
-        True
-    """
+    """Return the digest by which a translation remembers the text that it was made from."""
     return digest(text.strip())[:8]
 
 
 def without_magics(text: str) -> str:
-    """Return a cell's Python alone, each line where it was: cell magics emptied, line magics and ``!`` as ``pass``.
-
-    Example:
-        >>> from nbautograd.course.source import without_magics
-        >>> without_magics("%%exercise multiply\\nif True:\\n    %matplotlib inline")
-        '\\nif True:\\n    pass'
-    """
+    """Return a cell's Python alone, each line where it was: cell magics emptied, line magics and ``!`` as ``pass``."""
     return _MAGIC.sub(lambda found: "" if found[2] == "%%" else f"{found[1]}pass", text)
 
 
@@ -172,12 +160,6 @@ def stripped(text: str, lang: str) -> str:
 
     Raises:
         SourceError: for a marker without its partner.
-
-    Example:
-        >>> from nbautograd.course.source import stripped
-        >>> print(stripped("def f(x):\\n    ### BEGIN SOLUTION\\n    return x\\n    ### END SOLUTION", "en"))
-        def f(x):
-            ...  # your code here
     """
     done = _REGION.sub(lambda found: found[1] + PLACEHOLDER[lang], text)
     if BEGIN in done or END in done:

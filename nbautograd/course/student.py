@@ -90,15 +90,7 @@ def _cells(
 
 
 def speaking(setup: str, lang: str) -> str:
-    """Return the setup cell with a line that makes reports speak the notebook's language, whatever the machine's is.
-
-    Example:
-        >>> from nbautograd.course.student import speaking
-        >>> print(speaking("import nbautograd\\n%load_ext nbautograd", "zh"))
-        import nbautograd
-        nbautograd.set_language("zh")
-        %load_ext nbautograd
-    """
+    """Return the setup cell with a line that makes reports speak the notebook's language, whatever the machine's is."""
     line = f'nbautograd.set_language("{lang}")\n'
     imported = "" if re.search(r"^import nbautograd$", setup, re.MULTILINE) else "import nbautograd\n"
     return re.sub(r"^%load_ext nbautograd", f"{imported}{line}%load_ext nbautograd", setup, count=1, flags=re.MULTILINE)

@@ -72,11 +72,6 @@ def template(name: str, lang: str) -> dict[str, str]:
 
     Returns:
         File name -> text.
-
-    Example:
-        >>> from nbautograd.course.template import template
-        >>> sorted(template("hw1", "en"))
-        ['hw1.diff', 'hw1.py', 'hw1_exercises.py']
     """
     with messages.speaking(lang):
         task = messages.text("course.template_task")

@@ -112,13 +112,7 @@ class Exercises:
 
 
 def defines(source: str, name: str) -> bool:
-    """Return True if a cell gives this name a value, or if its text does not tell.
-
-    Example:
-        >>> from nbautograd.magics.exercise import defines
-        >>> defines("class Multiply: ...", "Multiply"), defines("x = 1", "Multiply")
-        (True, False)
-    """
+    """Return True if a cell gives this name a value, or if its text does not tell."""
     tree = tree_of(without_magics(source))
     if tree is None:
         return True

@@ -88,11 +88,6 @@ class Grammar:
 
         Raises:
             UsageError: one sentence that names the nearest right spelling.
-
-        Example:
-            >>> from nbautograd.magics.options import GRADCHECK
-            >>> GRADCHECK.read("linear(a, b) --hints what")
-            ('linear(a, b)', {'hints': 'what'})
         """
         before, *groups = self._groups(line)
         operands, fields = [before[1]], {}
@@ -255,11 +250,6 @@ def parse(line: str) -> Options:
 
     Raises:
         UsageError: one sentence that names the nearest right spelling.
-
-    Example:
-        >>> from nbautograd.magics.options import parse
-        >>> parse("--inputs a, b.t() --hints what").inputs
-        'a, b.t()'
     """
     return Options(**FUNCTION.read(line)[1])  # type: ignore[arg-type]
 

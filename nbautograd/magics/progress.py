@@ -71,13 +71,6 @@ class ProgressBar:
         what: what is being done, until the work itself says.
         counted: False when the work does other work that counts for itself.
         now: the clock, in seconds.
-
-    Example:
-        >>> from nbautograd.magics.progress import ProgressBar
-        >>> with ProgressBar(None) as bar:
-        ...     bar(1, 100, "d y / d x")
-        >>> bar.shown
-        False
     """
 
     def __init__(
@@ -253,13 +246,7 @@ class Bars:
 
 
 def time_left(seconds: float | None) -> str:
-    """Return the words for the time that the rest takes; nothing where that is not known.
-
-    Example:
-        >>> from nbautograd.magics.progress import time_left
-        >>> time_left(20), time_left(0), time_left(None)
-        ('about 20 s left', 'a few seconds left', '')
-    """
+    """Return the words for the time that the rest takes; nothing where that is not known."""
     if seconds is None:
         return ""
     return messages.text("magics.time_left", time=formats.time(seconds)) if seconds else messages.text("magics.soon")

@@ -24,12 +24,6 @@ def read_contract(cls: type) -> tuple[Finding, ...]:
 
     Returns:
         Findings, bugs first; () when all is well or the source is not to be had.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.contract.source_rules import read_contract
-        >>> read_contract(torch.autograd.function.InplaceFunction)
-        ()
     """
     legacy = recognise(cls)
     if legacy is not None:

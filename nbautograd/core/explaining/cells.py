@@ -18,13 +18,7 @@ _MAGIC = re.compile(r"^(\s*)(\w+ = )?get_ipython\(\)\.(run_line_magic|system|get
 
 
 def without_magics(cell: str) -> str:
-    """Return a cell, as IPython keeps it, without its line magics: they act outside, or would explain again.
-
-    Example:
-        >>> from nbautograd.core.explaining.cells import without_magics
-        >>> without_magics("get_ipython().run_line_magic('time', 'f()')")
-        'pass'
-    """
+    """Return a cell, as IPython keeps it, without its line magics: they act outside, or would explain again."""
     return "\n".join(_MAGIC.sub(r"\1pass", row) for row in cell.split("\n"))
 
 

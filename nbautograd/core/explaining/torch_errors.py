@@ -50,16 +50,6 @@ def kind_of(error: BaseException | None) -> str | None:
     """Return the kind of one of torch's gradient errors; None for every other error.
 
     The same words raised by the user's own ``raise`` are the user's error.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.explaining.torch_errors import kind_of
-        >>> try:
-        ...     torch.ones(3).sum().backward()
-        ... except RuntimeError as error:
-        ...     kind_of(error)
-        'no_grad'
-        >>> kind_of(ValueError("no"))
     """
     if not isinstance(error, (RuntimeError, ValueError, TypeError)):
         return None

@@ -45,13 +45,7 @@ class ChangingLine(NamedTuple):
 
 
 def find_change(name: str, code: str) -> ChangingLine | None:
-    """Find the last line of some code that changes the variable ``name`` in place.
-
-    Example:
-        >>> from nbautograd.core.graphs.saved import find_change
-        >>> find_change("y", "y[0] = 3").text
-        'y[0] = 3'
-    """
+    """Find the last line of some code that changes the variable ``name`` in place."""
     # walking a cell's tree for each of many stale tensors is what costs: a name that is not written there needs none
     changes = [node for node in _nodes(code) if _changes(node, name)] if name in code else []
     return max((ChangingLine(node.lineno, ast.unparse(node)) for node in changes), default=None)

@@ -28,11 +28,6 @@ def engine_order(following: Sequence[Sequence[int]], sequence: Sequence[int], ro
 
     Returns:
         The nodes in the order in which the engine runs them.
-
-    Example:
-        >>> from nbautograd.core.graphs.schedule import engine_order
-        >>> engine_order([[1, 2], [2], []], [5, 4, 3], [0])
-        [0, 1, 2]
     """
     waiting = _dependencies(following, roots)
     queue: list[tuple[int, int, int]] = []  # (-sequence number, arrival, node)
@@ -78,13 +73,6 @@ def schedule(graph: AutogradGraph) -> tuple[Step, ...]:
 
     Returns:
         One step per node, in order.
-
-    Example:
-        >>> import torch, nbautograd
-        >>> a = torch.ones(3, requires_grad=True)
-        >>> steps = nbautograd.graph((a * a).sum()).schedule()
-        >>> [(step.node, step.ready, step.waiting) for step in steps]
-        [(0, (0,), (0,)), (1, (1,), (1, 0)), (2, (2,), ())]
     """
     order = tuple(dict.fromkeys(graph.ran or graph.order))
     place = {node: i for i, node in enumerate(order)}

@@ -148,14 +148,6 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
 
     Returns:
         One segment per repeat, in the engine's order.
-
-    Example:
-        >>> import torch, nbautograd
-        >>> from nbautograd.core.graphs.segments import find_repeats
-        >>> model = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(30)])
-        >>> graph = nbautograd.graph(model(torch.ones(1, 2, requires_grad=True)), names=model)
-        >>> [(str(run.name), run.times) for run in find_repeats(graph)]
-        [('Linear ×30', 30)]
     """
     inner = inner_order(graph) if nodes is None else list(nodes)
     if len(inner) <= LEAST_SAVED:

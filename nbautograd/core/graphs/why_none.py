@@ -76,13 +76,6 @@ def ask(graph: AutogradGraph, name: str) -> NoneReason:
     Args:
         graph: the graph, before or after ``nbautograd.backward``.
         name: one of ``askable``.
-
-    Example:
-        >>> import torch, nbautograd
-        >>> from nbautograd.core.graphs.why_none import ask
-        >>> a, n = torch.ones(3, requires_grad=True), torch.arange(3)
-        >>> ask(nbautograd.graph((a * n).sum(), names={"a": a, "n": n}), "n").finding.code
-        'grad_none_integer'
     """
     node = next((node.id for node in graph.nodes if node.label == name), None)
     ghost = next((ghost for ghost in graph.ghosts if ghost.name == name), None)

@@ -101,14 +101,6 @@ def copied(items: Sequence[Any], copy_tensor: Callable[[Any], Any], tied: dict[i
 
     Raises:
         NotKept: for what cannot be copied without running code of its own.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.recording.argument_copies import copied
-        >>> layer = torch.nn.Linear(2, 1, bias=False)
-        >>> call, weight = copied((layer.forward, layer.weight), torch.clone)
-        >>> call.__self__.weight is weight, weight is layer.weight
-        (True, False)
     """
     copier = _Copier(copy_tensor, dict(tied or {}))
     return tuple([copier.copy(item) for item in items])

@@ -18,16 +18,6 @@ class ClassCreation:
 
     ``FunctionMeta.__init__`` is replaced for that time and put back after; a callback that raises does not reach the
     code that defines the class, its error is kept in ``errors``.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.recording.class_creation import ClassCreation
-        >>> created = []
-        >>> Function = torch.autograd.Function
-        >>> with ClassCreation(lambda cls: created.append(cls.__name__)):
-        ...     Cube = type(Function)("Cube", (Function,), {"__module__": "lesson"})
-        >>> created
-        ['Cube']
     """
 
     def __init__(self, on_class: OnClass) -> None:

@@ -173,21 +173,6 @@ class FunctionWatch:
         unseen: what was not.
         errors: mistakes of our own, which never reach the program: text -> how often.
         caller: who makes the calls now, such as a test; empty where that is not known.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.recording.watching import FunctionWatch
-        >>> class Double(torch.autograd.Function):
-        ...     @staticmethod
-        ...     def forward(ctx, x):
-        ...         return 2 * x
-        ...     @staticmethod
-        ...     def backward(ctx, grad):
-        ...         return 2 * grad
-        >>> with FunctionWatch() as watch:
-        ...     _ = Double.apply(torch.ones(3, requires_grad=True))
-        >>> [(f.cls.__name__, f.calls) for f in watch.functions.values()]
-        [('Double', 1)]
     """
 
     def __init__(self) -> None:

@@ -39,17 +39,7 @@ _RANDOM = (
 
 
 class RandomNumbers(ThreadDispatchMode):
-    """Keeps the random numbers that a run draws, for runs in another precision, which would draw others.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.torch_private.precision import InFloat64, RandomNumbers
-        >>> with RandomNumbers() as numbers:
-        ...     drawn = torch.rand_like(torch.ones(3, dtype=torch.bfloat16))
-        >>> with InFloat64(numbers):
-        ...     bool((torch.rand_like(torch.ones(3, dtype=torch.float64)) == drawn).all())
-        True
-    """
+    """Keeps the random numbers that a run draws, for runs in another precision, which would draw others."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,13 +97,6 @@ class InFloat64(ThreadDispatchMode):
     """Computes in float64 what is written for less: casts and new tensors of coarser dtypes become float64.
 
     So ``x.float()`` inside a reference, or weights of bfloat16 that it holds, leave its results exact to 15 digits.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.torch_private.precision import InFloat64
-        >>> with InFloat64():
-        ...     (torch.ones(2, dtype=torch.float64) / 3).bfloat16().float()
-        tensor([0.3333, 0.3333], dtype=torch.float64)
     """
 
     def __init__(self, numbers: RandomNumbers | None = None) -> None:

@@ -184,14 +184,7 @@ LISTED = 4  # attributes or items that are shown of an object
 
 
 def function_name(func: Any) -> str:
-    """Return ``"torch.mean"``, ``"torch.Tensor.add"``, ``"aten.add.Tensor"``.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.tracing.spying import function_name
-        >>> function_name(torch.mean)
-        'torch.mean'
-    """
+    """Return ``"torch.mean"``, ``"torch.Tensor.add"``, ``"aten.add.Tensor"``."""
     if isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         return str(func)
     found = stumbles.ask(lambda: resolve_name(func), None)

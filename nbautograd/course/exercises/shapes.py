@@ -12,15 +12,7 @@ from nbautograd.course.draw import InputGenerator
 
 
 def of_sizes(*dimensions: int) -> Callable[[InputGenerator], tuple[Tensor, ...]]:
-    """Random tensors of so many dimensions each; the sizes are the same for all, and others at each point.
-
-    Example:
-        >>> from nbautograd.course.draw import InputGenerator
-        >>> from nbautograd.course.exercises.shapes import of_sizes
-        >>> a, b = of_sizes(2, 2)(InputGenerator(0))
-        >>> a.shape == b.shape, of_sizes(2)(InputGenerator(0, 1))[0].shape == a.shape
-        (True, False)
-    """
+    """Random tensors of so many dimensions each; the sizes are the same for all, and others at each point."""
     return lambda draw: tuple(draw.normal(*draw.sizes(count)) for count in dimensions)
 
 
@@ -29,12 +21,6 @@ def elementwise(*rest: Any) -> Callable[[InputGenerator], Iterable[tuple[Any, ..
 
     Args:
         rest: the arguments after the tensor.
-
-    Example:
-        >>> from nbautograd.course.draw import InputGenerator
-        >>> from nbautograd.course.exercises.shapes import elementwise
-        >>> [x.dim() for x, constant in elementwise(2.5)(InputGenerator(0))]
-        [0, 2, 2, 2, 2, 1]
     """
 
     def edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:

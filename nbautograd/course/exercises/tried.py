@@ -46,14 +46,7 @@ TRUE_OR_FALSE = {
 
 
 def python(value: Any) -> Any:
-    """Return what NumPy or torch holds as Python's numbers, truth values and lists; anything else as it is.
-
-    Example:
-        >>> import numpy as np
-        >>> from nbautograd.course.exercises.tried import python
-        >>> python(np.isclose(1.0, 1.0)), python(np.array([3, 4, 1])), python("3")
-        (True, [3, 4, 1], '3')
-    """
+    """Return what NumPy or torch holds as Python's numbers, truth values and lists; anything else as it is."""
     return value.tolist() if isinstance(value, (np.generic, np.ndarray, Tensor)) else value
 
 
