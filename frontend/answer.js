@@ -10,14 +10,13 @@ import { ask } from "./wire.js";
 
 /**
  * The view of a report that may begin as one line, which a click opens.
- * @template {{folded: string}} S
+ * @template {{folded: import("./tree").Block[]}} S
  * @param {(page: Page, state: S) => Node} view
  * @returns {(page: Page, state: S) => Node}
  */
 export const foldable = (view) => (page, state) => {
-  if (!state.folded) return view(page, state);
-  const line = [verdictWord(page, "right", "verdict"), " ", prose(state.folded)],
-    report = el("details", "right", el("summary", null, ...line));
+  if (!state.folded.length) return view(page, state);
+  const report = el("details", "right", el("summary", null, ...documentView(page, state.folded)));
   report.addEventListener("toggle", () => report.append(view(page, state)), { once: true });
   return report;
 };

@@ -84,7 +84,8 @@ export class HeatMaps {
       ...this.#figures.map(({ element }) => element),
     );
     this.choice =
-      block.wrong && block.maps?.wrong && wrongCells(page, (only) => this.#showWrong(only));
+      Boolean(block.wrong && block.maps?.wrong) &&
+      wrongCells(page, (only) => this.#showWrong(only));
     const watcher = new ResizeObserver(() => this.paint());
     watcher.observe(this.element);
     signal.addEventListener("abort", () => watcher.disconnect(), { once: true });

@@ -448,7 +448,7 @@ export interface GradcheckState {
   answers?: Record<string, DataView>;
   check: CheckState;
   answer: AnswerState;
-  folded: string;
+  folded: Block[];
 }
 
 /** Everything that a report holds; a part that it does not hold is None and gets no tab. */
@@ -465,7 +465,7 @@ export interface InspectorState {
   comparison: ComparisonState | null;
   source: SourceState | null;
   elements: ElementsState;
-  folded: string;
+  folded: Block[];
 }
 
 /** The state of each view, by the view's kind. */

@@ -180,12 +180,12 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
     ):  # the magic hands over the notebook's names
         program.frames.append((frame, frame.f_lineno))
     if tensor.is_leaf and tensor.requires_grad and bool(tensor.detach().isfinite().all()):
-        return _of_leaf(tensor, program)
+        return _of_leaf(tensor, program, names)
     cause = cause_of_tensor(tensor, program)
     if cause is not None:
         found = _explained(cause, program)
         unseen = cause.did is None and cause.code.startswith(("no_grad", "not_finite"))
-        return replace(found, findings=(*found.findings, _run_tensor(names, found))) if unseen else found
+        return replace(found, findings=(*found.findings, _run_tensor(names))) if unseen else found
     if of_tensor(tensor) == "not_a_leaf" and _is_inside(tensor, program):
         name = program.name_of(tensor)
         finding = reason_finding("not_a_leaf", name=name or "?", at="")
@@ -193,7 +193,7 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
     return Explanation("nothing", (_note("nothing"),))
 
 
-def _run_tensor(names: Mapping[str, Any] | None, found: Explanation) -> Finding:
+def _run_tensor(names: Mapping[str, Any] | None) -> Finding:
     """Return how to see the line that a tensor's numbers or its graph come from."""
     asked = "" if names is None or "In" not in names else next(iter(names))
     if not asked:
@@ -226,7 +226,7 @@ def _is_inside(tensor: torch.Tensor, program: Program) -> bool:
     return node_of(tensor) in Program(roots=tuple(others)).nodes()
 
 
-def _of_leaf(tensor: torch.Tensor, program: Program) -> Explanation:
+def _of_leaf(tensor: torch.Tensor, program: Program, names: Mapping[str, Any] | None) -> Explanation:
     """Explain a leaf by the losses that were computed beside it, and by the optimizers that are to change it."""
     name = program.name_of(tensor)
     if tensor.grad is not None:
@@ -243,6 +243,8 @@ def _of_leaf(tensor: torch.Tensor, program: Program) -> Explanation:
     finding = finding or _note("no_loss")
     if name and "name" in finding.params:
         finding = replace(finding, params={**finding.params, "name": name})
+    if finding.code == "grad_none_not_a_part":  # what cut it off is to be seen while it runs
+        return Explanation(finding.code, (replace(finding, hints="what"), _run_tensor(names)), name)
     return Explanation(finding.code, (finding,), name)
 
 

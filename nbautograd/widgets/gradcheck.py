@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,9 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.settings import setting
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.blocks import weighed_blocks
-from nbautograd.views.builders.summary import answer_document, evidence_document, findings_document
-from nbautograd.views.phrases import block_name, code, line_of
+from nbautograd.views.builders.summary import answer_document, evidence_document, findings_document, verdict_chip
+from nbautograd.views.document import Chip, Document, paragraph
+from nbautograd.views.phrases import block_name, code, line_of, say
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.jacobian import beyond, block_questions, blocks_state, questions, whole_blocks
 from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder, Since
@@ -43,13 +45,13 @@ def answer_state(told: Answer, table: bool = False) -> AnswerState:
     )
 
 
-def folded_headline(function: str, told: Answer) -> str:
-    """Return the line that a report begins as: a right one that says no more, unless settings open it; else empty.
-
-    Its verdict stands before it: what follows is which Function, and the evidence.
-    """
-    more = told.tone != "right" or told.findings or told.others
-    return "" if more or setting("reports") == "open" else " · ".join((code(function), *told.evidence[:1]))
+def folded_line(function: str, told: Answer) -> Document:
+    """Return the line that a right report begins as, unless settings open it: the evidence, and how many risks."""
+    if told.tone != "right" or setting("reports") == "open":
+        return ()
+    kinds = Counter(finding.kind for finding in (*told.findings, *told.others))
+    more = [Chip(say("kind", kind) + (f" ×{n}" if n > 1 else ""), kind) for kind, n in kinds.items()]
+    return (paragraph(verdict_chip(told.tone), " · ".join((code(function), *told.evidence[:1])), *more),)
 
 
 class GradcheckWidget(ViewWidget):
@@ -64,7 +66,7 @@ class GradcheckWidget(ViewWidget):
             check=verdict_state(value),
             answer=answer_state(told, bool(value.blocks)),
             blocks=blocks_state(value.blocks),
-            folded=folded_headline(value.function, told),
+            folded=folded_line(value.function, told),
         )
 
     def questions(self) -> dict[str, Question]:

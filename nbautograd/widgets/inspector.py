@@ -16,7 +16,7 @@ from nbautograd.views.packing import Figure
 from nbautograd.views.phrases import line_of
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.calls import calls_questions, calls_state
-from nbautograd.widgets.gradcheck import answer_state, folded_headline, verdict_state
+from nbautograd.widgets.gradcheck import answer_state, folded_line, verdict_state
 from nbautograd.widgets.graph import graph_questions, graph_state
 from nbautograd.widgets.jacobian import block_questions, blocks_state, questions
 from nbautograd.widgets.states import ComparisonState, ElementsState, InspectorState, SourceState
@@ -79,7 +79,7 @@ class InspectorWidget(ViewWidget):
             comparison=None if value.comparison is None else comparison_state(value.comparison),
             source=source_state(value.source),
             elements=elements_state(value, told),
-            folded=folded_headline(value.function, told),
+            folded=folded_line(value.function, told),
         )
 
     def questions(self) -> dict[str, Question]:

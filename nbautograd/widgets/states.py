@@ -496,12 +496,12 @@ class GradcheckState(BlocksState):
     """A check: verdict, answer and blocks.
 
     Attributes:
-        folded: the line that it begins as; empty where it begins open.
+        folded: the line that it begins as; nothing where it begins open.
     """
 
     check: CheckState
     answer: AnswerState
-    folded: str
+    folded: Document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -510,7 +510,7 @@ class InspectorState(BlocksState):
 
     Attributes:
         table: a row for each checked block, a way into the Jacobian.
-        folded: the line that it begins as; empty where it begins open.
+        folded: the line that it begins as; nothing where it begins open.
     """
 
     function: str
@@ -523,7 +523,7 @@ class InspectorState(BlocksState):
     comparison: ComparisonState | None
     source: SourceState | None
     elements: ElementsState
-    folded: str
+    folded: Document
 
 
 @dataclass(frozen=True)

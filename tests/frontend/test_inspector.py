@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.findings import Finding
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.redacted import redacted
 from nbautograd.views.bundle import text
@@ -33,17 +34,26 @@ def tab(page: Page, name: str) -> Any:
     return page.get_by_role("tab", name=name)
 
 
-@pytest.mark.parametrize(("wrong", "reports"), [(False, "folded"), (False, "open"), (True, "folded")])
+RISK = Finding("not_twice_differentiable", "lint", "causes.double_backward_unsupported", {"said": "it raised"})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reports", "risks"),
+    [(False, "folded", ()), (False, "folded", (RISK,)), (False, "open", ()), (True, "folded", ())],
+)
 def test_a_right_report_is_one_line_unless_settings_open_it(
-    show: Any, samples: Any, monkeypatch: Any, wrong: bool, reports: str
+    show: Any, samples: Any, monkeypatch: Any, wrong: bool, reports: str, risks: tuple[Finding, ...]
 ) -> None:
     monkeypatch.setattr("nbautograd.widgets.gradcheck.setting", {"reports": reports}.get)
-    page = show(samples.report(wrong=wrong))
+    page = show(samples.report(wrong=wrong, **({"findings": risks} if risks else {})))
     folded = not wrong and reports == "folded"
     expect(page.get_by_role("tab")).to_have_count(0 if folded else len(TABS) - 2)
     if folded:
+        expect(page.locator("summary .verdict")).to_have_text(["✓ right", *["risk" for _ in risks]])
         page.locator("summary").click()
-        expect(tab(page, "Summary")).to_be_visible()
+        tab(page, "Jacobian").click()
+        expect(page.locator("h4 ~ .facts")).to_be_visible()
+        expect(page.get_by_text("0", exact=True)).to_have_count(0)
 
 
 def test_tabs_are_an_aria_tablist(show: Any, wrong: Any) -> None:

@@ -28,7 +28,8 @@ CLOSED = 3  # boxes of one that would open on its whole model: then it is opened
 DRAWN_WHOLE = 30  # nodes of a graph that is drawn whole
 BOX_NODES = 40  # nodes of one box, when what is opened has no modules inside
 OPENED_PARTS = 120  # parts that a repeat is opened into; of more, at most BOX_NODES boxes are made, each a repeat
-CONTAINERS = ("ModuleList", "Sequential")  # they run nothing by themselves
+LIST = "ModuleList"  # it has no forward: its parts lie beside the modules that it lies beside
+CONTAINERS = (LIST, "Sequential")  # they run nothing by themselves
 Plain = tuple[str, list[int]]  # a segment of one part
 
 
@@ -86,13 +87,15 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
     Custom Functions keep boxes of their own where that is possible; of the same number of boxes the deepest modules,
     and whole repeats only where their parts are too many, are drawn.
     """
-    deepest = max(path.count(".") + 1 for path in graph.scopes)
     whole = graph.scopes.keys() - {path.rpartition(".")[0] for path in graph.scopes}
+    levels = {path: _level(graph, path) for path in graph.scopes}
+    inmost = max(path.count(".") for path in graph.scopes) + 2
     for functions in (False, True):
         best: list[Segment] = []
-        for repeats, kept in (([], whole), (runs, whole)):
-            for depth in range(1, deepest + 1):
-                found = _join_between(graph, module_segments(graph, depth, repeats, kept, functions))
+        for repeats in ([], runs):
+            for depth in range(1, max(levels.values()) + 1):
+                kept = whole | {p for p, level in levels.items() if level == depth and graph.scopes[p] != LIST}
+                found = _join_between(graph, module_segments(graph, inmost, repeats, kept, functions))
                 joined = _join_singles(graph, found)
                 sizes = [_boxes(graph, segments, most) for segments in (found, joined)]
                 if min(sizes) > most:
@@ -103,6 +106,11 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
         if best:
             return best
     return []
+
+
+def _level(graph: AutogradGraph, path: str) -> int:
+    names = path.split(".")
+    return sum(graph.scopes[".".join(names[:k])] != LIST for k in range(1, len(names) + 1))
 
 
 def _boxes(graph: AutogradGraph, segments: Sequence[Segment], most: int) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from nbautograd.core.graphs.graph import Node
 from nbautograd.core.graphs.segments import common_path
 from nbautograd.core.torch_private.nodes import next_sequence_number
 
+MEETS = ("embedding", "mm", "conv")  # in names of ops at which a parameter meets data, which may need no gradient
 MOST_CALLS = 100_000  # of modules, the newest: three numbers each, some 10 MB
 
 
@@ -158,7 +159,8 @@ def infer_scopes(
         return {}
     inner = sorted((i for i in range(len(numbers)) if i not in labels), key=numbers.__getitem__)
     known = {i: owner for i, label in frozen.items() if (owner := _owner(label, modules))}
-    scopes = _between(inner, {**known, **_scopes_of_parameters(inner, following, owners)})
+    handed = {i for i in inner if len(following[i]) == 1 and not any(word in ops[i].lower() for word in MEETS)}
+    scopes = _between(inner, {**known, **_scopes_of_parameters(inner, following, owners, handed)})
     scopes.update(_ends_of_children(inner, scopes, modules, ops))
     return {**scopes, **{i: owner for i, owner in owners.items() if owner}}
 
@@ -176,13 +178,14 @@ def _owner(label: str, modules: Mapping[str, str]) -> str | None:
 
 
 def _scopes_of_parameters(
-    inner: Sequence[int], following: Following, owners: Mapping[int, str | None]
+    inner: Sequence[int], following: Following, owners: Mapping[int, str | None], handed: Container[int]
 ) -> dict[int, str]:
+    """Return the scopes of what uses a parameter, or what became of one in a node that only hands it on."""
     known: dict[int, str] = {}
     for i in inner:
         found = []
         for target, _, _ in following[i]:
-            scope = owners[target] if target in owners else known.get(target) if len(following[target]) == 1 else None
+            scope = owners[target] if target in owners else known.get(target) if target in handed else None
             if scope is not None:
                 found.append(scope)
         if found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbautograd import messages
+from nbautograd.core.checking.block import Verdict
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.version import page_of
 from nbautograd.views.answer import Answer
@@ -32,6 +33,11 @@ from nbautograd.views.phrases import VERDICT_MARKS, line_of, place, say, tried, 
 MOST_OPEN = 3  # findings beside the answer; more of them are folded
 
 
+def verdict_chip(verdict: Verdict) -> Chip:
+    """Return the sign and the word, which text leaves out: the headline says it."""
+    return Chip(f"{VERDICT_MARKS[verdict]} {say('verdict', verdict)}", verdict, plain="")
+
+
 def answer_document(told: Answer, table: bool = False) -> Document:
     """Return the headline, the causes with the change that mends them, and the evidence, in the verdict's colour.
 
@@ -39,8 +45,7 @@ def answer_document(told: Answer, table: bool = False) -> Document:
         told: the answer.
         table: whether a table of blocks follows, under which the numbers of what is wrong stand.
     """
-    mark = Chip(f"{VERDICT_MARKS[told.tone]} {say('verdict', told.tone)}", told.tone, plain="")
-    head = paragraph(mark, Strong(told.headline), told.aside, look="head")
+    head = paragraph(verdict_chip(told.tone), Strong(told.headline), told.aside, look="head")
     kinds = len(told.findings) > 1 or any(finding.kind != "bug" for finding in told.findings)
     causes = [Item(finding_document(finding, without_example(finding), kinds)) for finding in told.findings]
     checked = (PageOnly(sentences([told.checked], "faint")),) if told.checked else ()

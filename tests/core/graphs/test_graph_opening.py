@@ -107,15 +107,32 @@ def test_ops_between_the_parts_of_a_list_are_nobodys():
 
 
 def test_a_list_opens_on_its_parts_each_with_what_lies_between():
-    """Of six layers none is split: what nobody is known to have made stands in a part's box, and in its name."""
+    """Of six layers none is split: what nobody is known to have made stands in a part's box, and in its name.
+
+    The first layer's sum is of what an embedding gives: what is computed from that is not the embedding's.
+    """
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
-    model = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
-    x = torch.randn(2, 3, 8, requires_grad=True)
-    names = boxes(fold_to(nbautograd.graph(model(x).sum(), names=model), 300))
-    layers = [name for name in names if name.startswith("layers.")]
-    assert [name.split()[0] for name in layers] == [f"layers.{k}" for k in range(5, -1, -1)]
+    models = {"emb": nn.Embedding(4, 8), "tr": nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)}
+    loss = models["tr"](models["emb"](torch.tensor([[0, 1, 2], [3, 2, 1]]))).sum()
+    names = boxes(fold_to(nbautograd.graph(loss, names=models), 300))
+    layers = [name for name in names if name.startswith("tr.layers")]
+    assert [name.split()[0] for name in layers] == [f"tr.layers.{k}" for k in range(5, -1, -1)]
     assert "Transpose" in layers[1]
+
+
+def test_what_stands_beside_a_list_is_drawn_as_whole_as_its_parts():
+    """As in a U-Net, whose middle lies one level less deep than its sides."""
+
+    def part():
+        return nn.Sequential(*(nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 3)) for _ in range(2)))
+
+    model = nn.ModuleDict({"down": nn.ModuleList([part(), part()]), "mid": part(), "up": nn.ModuleList([part()])})
+    x = torch.ones(2, 3)
+    for one in (*model["down"], model["mid"], *model["up"]):
+        x = one(x).sin()
+    names = boxes(fold_to(nbautograd.graph(x.sum(), names=model), 300))
+    assert [name.split()[0] for name in names] == ["up.0", "mid", "down.1", "down.0"]
 
 
 def test_frozen_modules_are_named_from_the_weights_that_their_nodes_saved():
