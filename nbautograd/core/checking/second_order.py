@@ -65,15 +65,15 @@ def second_order(problem: Problem, inside: Inside, counts: bool = False) -> Grad
         return _left_out(problem, start, "checking.order2_too_large", size) if counts else None
     try:
         gradients = _gradients(problem, outputs, cotangents(problem, outputs, problem.seed))
+        # ``once_differentiable`` stands above backward: its results lead to a node that raises
+        nodes = [g.grad_fn for g in gradients if g is not None and g.grad_fn is not None]
+        if any("Error" in type(node).__name__ + node.name() for node in nodes):
+            return _left_out(problem, start, "checking.order2_not_claimed", size) if counts else None
+        run, lacking = _looked_at(_problem(problem, outputs), size, problem.meter, counts)
     except Exception as error:
         if is_ours(error):
             raise
         return _report(problem, (_unsupported(problem, error),), start)
-    # ``once_differentiable`` stands above backward: its results lead to a node that raises
-    nodes = [g.grad_fn for g in gradients if g is not None and g.grad_fn is not None]
-    if any("Error" in type(node).__name__ + node.name() for node in nodes):
-        return _left_out(problem, start, "checking.order2_not_claimed", size) if counts else None
-    run, lacking = _looked_at(_problem(problem, outputs), size, problem.meter, counts)
     if lacking:
         return _left_out(problem, start, "checking.order2_left_out", size)
     if run is None:
