@@ -175,7 +175,7 @@ SENTENCES: dict[str, str] = {
     "causes.unused_output_grad.what": "`{output}` 参与反向传播，但没有输入影响它。",
     "causes.unused_output_grad.advice": "请用 `ctx.mark_non_differentiable` 标记它。",
     "causes.surrogate.what": "前向关于 `{input}` 是平的或有跳变，backward 却返回了梯度（直通估计、替代梯度）。",
-    "causes.surrogate_handed_on.what": "前向原样返回 `{input}`。如果特意要反转、缩放或截断它的梯度，那就不是导数，audit 会称之为 *meant*。",
+    "causes.surrogate_handed_on.what": "前向原样返回 `{input}`。如果特意要反转、缩放、截断它的梯度，或把它交给另一个输入，那就不是导数，audit 会称之为 *meant*。",
     # state
     "causes.mutates_grad_output.what": "backward 原地修改了 `{name}`，而别处可能还要用这个张量，它们的梯度就会出错。",
     "causes.mutates_grad_output.advice": "请新建一个：用 `{name} * 2` 代替 `{name} *= 2`。",

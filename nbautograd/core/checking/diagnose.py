@@ -38,7 +38,7 @@ CONFIRMED = 20_000  # entries up to which causes are confirmed at the sizes give
 SMALL_INPUTS, SMALL_SIZE = 200, 8
 # where a cause has to hold as well, and at how many points of each kind: a full check each
 ASKED = (("near", 1), ("signed", 1), ("argument", None), ("data", None), ("together", 3), ("single", 2))
-LAST = ("fails_batched",)
+LAST = ("fails_batched", "ignores_needs_input_grad")
 Mend = Callable[[Problem, tuple[Finding, ...], Clues | None], tuple[Finding, ...]]
 SURROGATES = ("staircase", "scale of stairs")  # reasons of blocks
 # what a value that was rounded may be behind
@@ -87,17 +87,12 @@ def diagnose(
     between()
     meant = _surrogates(problem, outputs, blocks)
     yield from meant  # no change is to spoil these, whatever else is found
-    first = tuple(before_values(problem, outputs))
+    stairs = frozenset(where for where, block in blocks.items() if block.reason in SURROGATES)
+    first = tuple(before_values(problem, outputs, noisy=0 < len(stairs) == len(blocks)))
     yield from first
     between()
     if not any(f.code in UNASKED and f.kind == "bug" for f in first):
-        surrogate = {i for _, i in blocks} - {i for (_, i), b in blocks.items() if b.reason not in SURROGATES}
-        nonlinear = [  # one that is clipped, as in binarised networks, stands for no derivative that it could miss
-            dataclasses.replace(f, kind="lint")
-            if f.code == "nonlinear_in_grad_output" and f.where is not None and f.where[1] in surrogate
-            else f
-            for f in probed("linearity", problem, outputs, _flat(blocks))
-        ]
+        nonlinear = probed("linearity", problem, outputs, _flat(blocks), stairs)
         yield from nonlinear
         spoken = {f.where[1] for f in nonlinear if f.where is not None}
         between()
@@ -117,12 +112,12 @@ def _flat(blocks: Mapping[tuple[int, int], Block]) -> frozenset[int]:
 def _surrogates(problem: Problem, outputs: Outputs, blocks: Blocks) -> tuple[Finding, ...]:
     off = [where for where, block in blocks.items() if block.verdict == "mismatch"]
     flat = [where for where, block in blocks.items() if block.reason in SURROGATES]
-    handed = [(o, i) for o, i in off if problem.direct and handed_on(problem, outputs, o) == i]
-    told = {"causes.surrogate": flat, "causes.surrogate_handed_on": handed}
+    handed = handed_on(problem, outputs) if off and problem.direct else {}
+    named = [(where, where[1], "") for where in flat]
+    named += [(where, handed[where], "_handed_on") for where in off if where in handed]
     return tuple(
-        Finding("surrogate", "lint", message, {"input": blocks[where].input_name}, where)
-        for message, places in told.items()
-        for where in places
+        Finding("surrogate", "lint", f"causes.surrogate{message}", {"input": problem.input_names[i]}, where)
+        for where, i, message in named
     )
 
 

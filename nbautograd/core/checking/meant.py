@@ -75,7 +75,7 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
         if not wanted or at is None:
             return found
         stairs = Stairs(problem, outputs, Forward(problem, outputs, wanted))
-        sources = [handed_on(problem, outputs, o) for o in wanted]
+        sources = [_handed_on(problem, outputs, o) for o in wanted]
         for i, (o, source) in enumerate(zip(wanted, sources, strict=True)):
             if None in sources:  # of what computes something else too the gradients are those of a computation
                 source = None
@@ -114,7 +114,19 @@ def joined(pairs: Mapping[tuple[int, int], Meant]) -> Phrase:
     return Phrase("checking.meant_too", first=first.phrase, inputs=", ".join(others)) if others else first.phrase
 
 
-def handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
+def handed_on(problem: Problem, outputs: Outputs) -> dict[tuple[int, int], int]:
+    """Return the positions of tensors that outputs equal, by the pairs of which that leaves the gradient to its author.
+
+    They are those of the tensor itself; of a forward that computes nothing all, as the gradient may be one that was
+    computed elsewhere and is put in for another input.
+    """
+    found = {o: _handed_on(problem, outputs, o) for o in problem.differentiable_outputs(outputs)}
+    every = None not in found.values()
+    pairs = {(o, i): source for o, source in found.items() for i in problem.differentiable}
+    return {(o, i): source for (o, i), source in pairs.items() if source is not None and (every or source == i)}
+
+
+def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
     """Return the position of the tensor that an output equals, here, where all inputs are others, and flags turned.
 
     A clamp, or a dropout that is not training, hands on what it gets here alone.

@@ -87,6 +87,40 @@ def test_a_surrogate_that_is_clipped_is_a_risk_and_gets_no_change() -> None:
     assert {(f.kind, f.fix) for f in report.findings} == {("lint", None)}
 
 
+def test_a_surrogate_that_is_clipped_beside_a_gradient_is_a_risk() -> None:
+    both = Fn.of("Both", "x: save(x); return x.sign(), x.abs().mean()",
+        "g, h: x, = saved; return g.clamp(-1, 1) + h * x.sign() / x.numel()")  # fmt: skip
+    report = nbautograd.gradcheck(both, draw(4))
+    assert (report.verdict, {(f.kind, f.fix) for f in report.findings}) == ("cannot tell", {("lint", None)})
+    clipped = Fn.of("ClippedToo", "x: save(x); return x.sign(), x.abs().mean()",
+        "g, h: x, = saved; return g + h.clamp(-1, 1) * x.sign() / x.numel()")  # fmt: skip
+    assert nbautograd.gradcheck(clipped, draw(4)).verdict == "wrong"
+
+
+def test_a_gradient_put_in_for_another_input_is_not_taken_away() -> None:
+    """As of a quantum Monte Carlo trial, whose tangent was computed elsewhere: None would end its training."""
+    put_in = Fn.of("PutIn", "coupling, trial, tangent: save(tangent); return trial",
+        "g: (tangent,) = saved; return (tangent * g), None, None")  # fmt: skip
+    report = nbautograd.gradcheck(put_in, (draw(4), draw(4, seed=1).detach(), draw(4, seed=2).detach()))
+    assert [(f.code, f.fix) for f in report.findings] == [("wrong_unclassified", None), ("surrogate", None)]
+
+
+def test_beside_gradients_in_wrong_slots_no_advice_is_given_to_skip_their_work() -> None:
+    shifted = Fn.of("Shifted", "x, mean, w: save(x, w); return (x - mean.detach()) * w",
+        "g: x, w = saved; return g * w, g * x, None")  # fmt: skip
+    assert codes(shifted, draw(4), torch.zeros(4, dtype=torch.float64), draw(4)) == ["none_gradient"]
+
+
+def test_a_surrogate_may_draw_random_numbers() -> None:
+    """As snntorch's StochasticSpikeOperator; a gradient may not."""
+    noise = "g: x, = saved; noise = torch.rand_like(x); return g * torch.where(x > 0, 1 + 0 * x, noise)"
+    spike = Fn.of("Spike", "x: save(x); return (x > 0).to(x.dtype)", noise)
+    report = nbautograd.gradcheck(spike, draw(3, 4))
+    assert (report.verdict, [f.code for f in report.findings]) == ("cannot tell", ["surrogate"])
+    ramp = Fn.of("Ramp", "x: save(x); return x.clamp(0)", noise)
+    assert "nondeterministic_backward" in codes(ramp, draw(3, 4))
+
+
 def test_a_surrogate_that_forgets_grad_output_is_wrong() -> None:
     forgets = Fn.of("Forgets", "x: save(x); return x.sign()", "g: x, = saved; return (x.abs() < 1).to(x.dtype)")
     report = nbautograd.gradcheck(forgets, draw(3, 4))

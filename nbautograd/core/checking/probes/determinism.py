@@ -45,8 +45,12 @@ CONTAINERS = (list, dict, set, deque)
 WRONG_AT = 2  # other inputs a gradient must be wrong; one disagreement may be a kink that was met
 
 
-def state(problem: Problem) -> Iterator[Finding]:
-    """Yield findings on what backward changes, else on what changes backward."""
+def state(problem: Problem, noisy: bool = False) -> Iterator[Finding]:
+    """Yield findings on what backward changes, else on what changes backward.
+
+    Args:
+        noisy: True for a surrogate, which may draw random numbers as that of a stochastic spike does (snntorch).
+    """
     outputs = problem.call()
     v, node = cotangents(problem, outputs, problem.seed), own_node(problem, outputs)
     tensors = [(name, t, t.detach().clone(), t._version) for name, t in tensors_on_ctx(problem, node)]
@@ -78,7 +82,8 @@ def state(problem: Problem) -> Iterator[Finding]:
     for name in changed[:1]:
         found = rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name)
         told.append(dataclasses.replace(found, kind=kind))
-    told = told or list(repeated(problem, outputs, v, first.gradients, (problem.seed, problem.seed ^ 1)))
+    seeds = (problem.seed, problem.seed if noisy else problem.seed ^ 1)
+    told = told or list(repeated(problem, outputs, v, first.gradients, seeds))
     yield from told
     if not told:
         yield from called_between(problem, outputs, v, first.gradients)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,25 +29,30 @@ HALF = float(torch.finfo(torch.float16).eps)
 SCALES = (1.0, -1.0, 3.0, 1024.0, 1 / 1024)  # of a grad_output; a power of two rounds nothing
 
 
-def linearity(problem: Problem, outputs: Outputs, flat: frozenset[int] = frozenset()) -> Iterator[Finding]:
+def linearity(
+    problem: Problem,
+    outputs: Outputs,
+    flat: frozenset[int] = frozenset(),
+    surrogates: frozenset[tuple[int, int]] = frozenset(),
+) -> Iterator[Finding]:
     """Yield findings for every input whose gradient is not linear in grad_output.
+
+    A surrogate that is clipped, as in binarised networks, is a risk: it stands for no derivative that it could miss.
 
     Args:
         flat: positions of inputs that no output depends on. Terms that cancel leave some rounding there, as in a norm
             over one element; how large they were is not known, so that what is below half the digits is no gradient.
+        surrogates: pairs (output, input) of which forward has no derivative.
     """
     # a backward that computes in single precision is linear, only not to all digits
     rel, low = max(LINEAR, gradient_tolerance(outputs, problem.inputs)), rounding_level(outputs, problem.inputs)
-    v, w = (cotangents(problem, outputs, problem.seed + k) for k in (0, 1))
-    both = [None if a is None or b is None else a + b for a, b in zip(v, w, strict=True)]
-    zero, other, added = (_dense(problem, outputs, u) for u in (_scaled(v, 0.0), w, both))
-    answers = {c: _dense(problem, outputs, _scaled(v, c)) for c in SCALES}
+    v, zero, answers, other, added = _asked(problem, outputs)
     left = dict[int, float]()
     for k, position in enumerate(problem.differentiable):
         here = {c: g[k] for c, g in answers.items()}
-        alone = [*(_largest(g) / abs(c) for c, g in here.items()), _largest(other[k]), _largest(zero[k])]
+        sizes = [*(_largest(g) / abs(c) for c, g in here.items()), _largest(other[k]), _largest(zero[k])]
         noise = max(low, math.sqrt(torch.finfo(problem.inputs[position].dtype).eps)) if position in flat else low
-        if not all(map(math.isfinite, (*alone, _largest(added[k])))) or max(alone) <= noise:  # what ``low`` is about
+        if not all(map(math.isfinite, (*sizes, _largest(added[k])))) or max(sizes) <= noise:  # what ``low`` is about
             continue
         code = _code(zero[k], here, other[k], added[k], rel)
         if code and not _rounded(problem, v, k, here):
@@ -61,7 +67,20 @@ def linearity(problem: Problem, outputs: Outputs, flat: frozenset[int] = frozens
             line = (found.line if found is not None else None) or phrases.method_line(problem)
             params = {"input": problem.input_names[position], "value": phrases.value(problem, position)}
             where = (problem.differentiable_outputs(outputs) or (0,))[0], position
-            yield Finding(code, "bug", f"causes.{code}", params, where, line)
+            stairs = {o for o, i in surrogates if i == position and code == "nonlinear_in_grad_output"}
+            if stairs:
+                _, none, alone, third, sums = _asked(problem, outputs, stairs)
+                steady = not _code(none[k], {c: g[k] for c, g in alone.items()}, third[k], sums[k], rel)
+            yield Finding(code, "lint" if stairs and steady else "bug", f"causes.{code}", params, where, line)
+
+
+def _asked(problem: Problem, outputs: Outputs, without: Container[int] = ()) -> tuple[Any, ...]:
+    """Return cotangents, none at some outputs, and the gradients for none of them, multiples, others and a sum."""
+    drawn = (cotangents(problem, outputs, problem.seed + k) for k in (0, 1))
+    v, w = ([None if o in without else t for o, t in enumerate(u)] for u in drawn)
+    both = [None if a is None or b is None else a + b for a, b in zip(v, w, strict=True)]
+    zero, other, added = (_dense(problem, outputs, u) for u in (_scaled(v, 0.0), w, both))
+    return v, zero, {c: _dense(problem, outputs, _scaled(v, c)) for c in SCALES}, other, added
 
 
 def _scaled(v: Sequence[Tensor | None], c: float) -> list[Tensor | None]:

@@ -72,9 +72,9 @@ def first_run(problem: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
     return outputs if versions == [y._version for y in counted] else problem.call(), ()
 
 
-def before_values(problem: Problem, outputs: Outputs) -> Iterator[Finding]:
-    """Yield what makes every other answer doubtful: state, hidden inputs."""
-    yield from probed("state", problem)
+def before_values(problem: Problem, outputs: Outputs, noisy: bool) -> Iterator[Finding]:
+    """Yield what makes every other answer doubtful: state, hidden inputs; ``noisy`` where backward may draw numbers."""
+    yield from probed("state", problem, noisy)
     yield from probed("outputs_alone", problem, outputs)
     yield from probed("gradients_written", problem)
     yield from probed("hidden_inputs", problem)

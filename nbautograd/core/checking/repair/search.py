@@ -465,11 +465,10 @@ def _targets(problem: Problem, finding: Finding) -> frozenset[int]:
 
 
 def _handed_on(problem: Problem) -> frozenset[int]:
-    """Return the numbers of inputs that forward returns as they are: a reversal or a scale is lost by any change."""
+    """Return the numbers of inputs whose gradient is its author's: a reversal or a scale is lost by any change."""
     at = points(problem).first("given")
-    outputs = None if at is None else at.outputs
-    same = {handed_on(problem, outputs, o) for o in range(len(outputs))} if outputs is not None else set[int | None]()
-    return frozenset(k for k, position in enumerate(problem.differentiable) if position in same)
+    pairs = {} if at is None or at.outputs is None else handed_on(problem, at.outputs)
+    return frozenset(problem.differentiable.index(position) for _, position in pairs)
 
 
 class Mending:
