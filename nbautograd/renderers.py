@@ -14,6 +14,5 @@ RENDERERS = {
     "dot": "views.dot:dot",
     "collapse": "core.graphs.folding:collapse",
     "slow motion": "core.checking.slow_motion:slow_motion",
-    "schedule": "core.graphs.schedule:schedule",
     "warnings of a call": "core.contract.call_rules:broken_rules",
 }

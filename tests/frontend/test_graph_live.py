@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -16,7 +17,6 @@ from widget_page import part_in_sight
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.graphs.schedule import schedule
 from nbautograd.views.layout import layout
 from nbautograd.widgets.graph import graph_questions
 
@@ -111,19 +111,30 @@ def test_every_box_tells_where_its_gradients_go(show: Any, samples: Any) -> None
         assert path.label in said
 
 
+def queues(value: AutogradGraph) -> Iterator[tuple[int, set[int]]]:
+    """Each node in the order of backward, with the others that have all of their gradients by then."""
+    left = Counter(edge.target for edge in value.edges)
+    ready = {node.id for node in value.nodes if not left[node.id]}
+    for node in value.ran:
+        ready.remove(node)
+        yield node, {*ready}
+        sent = [edge.target for edge in value.edges if edge.source == node]
+        left.subtract(sent)
+        ready |= {target for target in sent if not left[target]}
+
+
 def test_stepping_shows_the_queue_that_the_engine_has(show: Any) -> None:
     value, _ = branches()
     page = show(value)
-    steps = schedule(value)
     page.locator('.box[tabindex="0"]').focus()
-    for step in steps:
+    for node, others in queues(value):
         page.keyboard.press("]")
-        expect(page.locator(".box.now").first).to_have_attribute("data-key", re.compile(rf"^n{step.node}\b"))
+        expect(page.locator(".box.now").first).to_have_attribute("data-key", re.compile(rf"^n{node}\b"))
         ready = page.locator(".box.ready").evaluate_all("all => all.map(e => e.dataset.key.split('.')[0])")
-        assert set(ready) == {f"n{node}" for node in step.ready[1:]}
-    for step in reversed(steps[:-1]):
+        assert set(ready) == {f"n{one}" for one in others}
+    for node in reversed(value.ran[:-1]):
         page.keyboard.press("[")
-        expect(page.locator(".box.now").first).to_have_attribute("data-key", re.compile(rf"^n{step.node}\b"))
+        expect(page.locator(".box.now").first).to_have_attribute("data-key", re.compile(rf"^n{node}\b"))
 
 
 def test_a_step_shows_what_is_added_and_what_the_leaves_hold(show: Any) -> None:
@@ -132,7 +143,7 @@ def test_a_step_shows_what_is_added_and_what_the_leaves_hold(show: Any) -> None:
     meet = next(
         n for n in value.nodes if n.name == "MulBackward0" and len([e for e in value.edges if e.target == n.id]) == 2
     )
-    at = next(k for k, step in enumerate(schedule(value), 1) if step.node == meet.id)
+    at = 1 + value.ran.index(meet.id)
     page.get_by_role("slider").fill(str(at))
     terms = page.locator(".step .sum").first.locator(".term .name")
     expect(terms).to_have_count(3)  # two contributions and their sum

@@ -199,32 +199,6 @@ class Edge(Displayable):
     stale: str = ""
 
 
-@dataclass(frozen=True)
-class Step:
-    """One step of backward: one node runs.
-
-    Attributes:
-        node: id of the node that runs.
-        ready: the queue just before: ids of the nodes that have all of their gradients, in the order in which the
-            engine would take them, ``node`` first; at most 16.
-        queued: how long the queue is, ``node`` counted.
-        arrived: positions in ``graph.edges`` of the edges whose gradients were summed for it.
-        sent: positions in ``graph.edges`` of the edges along which it sends a gradient.
-        waiting: for each of ``sent`` how many gradients its target still waits for afterwards.
-        woken: ids of the nodes that become ready by this step.
-        accumulated: id of the leaf whose ``.grad`` grows in this step: the node, when it is a leaf; else None.
-    """
-
-    node: int
-    ready: tuple[int, ...]
-    queued: int
-    arrived: tuple[int, ...]
-    sent: tuple[int, ...]
-    waiting: tuple[int, ...]
-    woken: tuple[int, ...]
-    accumulated: int | None
-
-
 @dataclass(frozen=True, repr=False)
 class AutogradGraph(Displayable):
     """The backward graph of one or more tensors.
@@ -295,15 +269,6 @@ class AutogradGraph(Displayable):
         """
         folded: AutogradGraph = render("collapse", self, depth)
         return folded
-
-    def schedule(self) -> tuple[Step, ...]:
-        """Return backward step by step: which node runs, which are ready, what is sent, which leaf's ``.grad`` grows.
-
-        Returns:
-            One ``Step`` per node, in the order of ``ran``, or of ``order`` when no backward has run.
-        """
-        steps: tuple[Step, ...] = render("schedule", self)
-        return steps
 
     def to_svg(self, lens: str = "", boxes: int | None = 300) -> str:
         """Return the picture as an SVG document, drawn without any program.
