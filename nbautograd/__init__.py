@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nbautograd.core.graphs.modules import watch_modules
     from nbautograd.core.graphs.why_none import why_none
     from nbautograd.core.recording.api import calls, instrument, recording, uninstrument
-    from nbautograd.core.tracing.log import dispatches, trace, tracing, untrace
+    from nbautograd.core.tracing.log import dispatches, trace, untrace
     from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
     from nbautograd.inspection.audit import audit
     from nbautograd.inspection.compare import compare
@@ -38,7 +38,7 @@ _HOME = {
     "compare": "inspection.compare",
     "audit": "inspection.audit",
     "explain": "inspection.explanation",
-    **dict.fromkeys(("trace", "untrace", "tracing", "dispatches"), "core.tracing.log"),
+    **dict.fromkeys(("trace", "untrace", "dispatches"), "core.tracing.log"),
     "Budget": "core.checking.budget",
     "graph": "core.graphs.build",
     "backward": "core.graphs.backward",
@@ -53,7 +53,7 @@ _HOME = {
 __all__ = [  # noqa: RUF022 - in the order of the documentation
     "instrument", "uninstrument", "recording", "calls", "inspect", "gradcheck", "Budget", "jacobian", "compare",
     "audit", "explain", "graph", "backward", "why_none", "watch_modules",
-    "trace", "untrace", "tracing", "dispatches",
+    "trace", "untrace", "dispatches",
     "set_language", "NbautogradError", "CallError", "InputError", "GradcheckError",
 ]  # fmt: skip
 

@@ -1114,7 +1114,6 @@ SENTENCES: dict[str, str] = {
 
     # ---- tracing ----
     "tracing.no_override": "`{got}` has no `__torch_function__` or `__torch_dispatch__` of its own. torch never calls it, so there is nothing to trace. Give the class whose body defines one of them.",
-    "tracing.nothing": "Say which classes to trace, as in `with nbautograd.tracing(ScalarTensor) as log:`.",
     "tracing.other_kind": "`{owner}.{method}` is not traced: it is neither a class method nor an ordinary method, so it runs unchanged.",
     "tracing.headline": "Dispatches to {owners}: {n}",
     "tracing.empty": "Nothing has been dispatched yet. Put `%%autograd_function` above the class, make an object of it, and call a torch function with it.",

@@ -1114,7 +1114,6 @@ SENTENCES: dict[str, str] = {
 
     # ---- tracing ----
     "tracing.no_override": "`{got}` 自己没有定义 `__torch_function__`，也没有定义 `__torch_dispatch__`，torch 不会询问它，也就没有什么可跟踪。请给出类体里定义了其中一个方法的类。",
-    "tracing.nothing": "请说明要跟踪哪些类，例如 `with nbautograd.tracing(ScalarTensor) as log:`。",
     "tracing.other_kind": "`{owner}.{method}` 没有被跟踪：它既不是类方法也不是普通方法，因此照原样运行。",
     "tracing.headline": "向 {owners} 分派了 {n} 次",
     "tracing.empty": "还没有分派任何调用。在类的上方写 `%%autograd_function`，创建它的对象，再用它调用一个 torch 函数。",

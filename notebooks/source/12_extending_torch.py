@@ -220,12 +220,12 @@ def add(input, other):
 # **先猜一猜。** `torch.add(s, ones)` 会走到你的 `add`，而 `add` 又调用了一次 `torch.add`。这第二次调用也算一次询问吗？
 
 # %%
-with nbautograd.tracing(ScalarTensor) as questions:
-    try:
-        torch.add(ScalarTensor(2, 3.0), torch.ones(2, 2))
-    except Exception as error:
-        print(f"{type(error).__name__}: {error}")
-questions
+nbautograd.trace(ScalarTensor)
+try:
+    torch.add(ScalarTensor(2, 3.0), torch.ones(2, 2))
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+nbautograd.dispatches(ScalarTensor)
 
 # %% [markdown] lang="en" pair="fallback" tags=["shown"]
 # One question only: by the time of the second call both arguments are plain tensors, and torch computes without asking.

@@ -1,14 +1,12 @@
-"""The public functions of tracing: trace, untrace, tracing, dispatches."""
+"""The public functions of tracing: trace, untrace, dispatches."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
+from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.spying import PROTOCOLS, DispatchRing, original, wrapped
 from nbautograd.errors import CallError
 
@@ -115,82 +113,3 @@ def mark() -> int:
 def overrides(cls: Any) -> tuple[str, ...]:
     """Name which of the two methods a class's own body defines."""
     return tuple(p for p in PROTOCOLS if p in vars(cls)) if isinstance(cls, type) else ()
-
-
-class LiveDispatches(DispatchLog):
-    """Log of ``with tracing(...) as log``: it grows while the block runs, and stays after it.
-
-    Pickled, it is a plain DispatchLog.
-    """
-
-    def __init__(self, classes: tuple[type, ...]) -> None:
-        self.__dict__.update(_classes=classes, _since=mark(), _ended=None)
-
-    def read(self) -> DispatchLog:
-        """Return the log so far."""
-        ended: DispatchLog | None = self.__dict__["_ended"]
-        return ended if ended is not None else dispatches(*self.__dict__["_classes"], since=self.__dict__["_since"])
-
-    def end(self) -> None:
-        """Take in no more dispatches."""
-        self.__dict__["_ended"] = self.read()
-
-    @property
-    def dispatches(self) -> tuple[Dispatch, ...]:
-        """The dispatches so far, oldest first."""
-        return self.read().dispatches
-
-    @property
-    def dropped(self) -> int:
-        """Number of older dispatches that the bound let go."""
-        return self.read().dropped
-
-    @property
-    def problems(self) -> tuple[Phrase, ...]:
-        """Notes on what could not be traced."""
-        return self.read().problems
-
-    def __reduce__(self) -> tuple[type, tuple[tuple[Dispatch, ...], int, tuple[Phrase, ...]]]:
-        return DispatchLog, (self.dispatches, self.dropped, self.problems)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as of a plain DispatchLog."""
-        return self.read().to_dict()
-
-
-@contextmanager
-def tracing(*classes: type) -> Iterator[LiveDispatches]:
-    """Trace classes for the time of a block.
-
-    Args:
-        classes: classes that define ``__torch_function__`` or ``__torch_dispatch__``.
-
-    Returns:
-        A log that can be read while the block runs and afterwards.
-
-    Raises:
-        CallError: for a class that defines neither, or without any class.
-
-    Example:
-        >>> import torch, nbautograd
-        >>> class Loud(torch.overrides.TorchFunctionMode):
-        ...     def __torch_function__(self, func, types, args=(), kwargs=None):
-        ...         return func(*args, **(kwargs or {}))
-        >>> with nbautograd.tracing(Loud) as log, Loud():
-        ...     _ = torch.ones(2).sum()
-        >>> [dispatch.func for dispatch in log]
-        ['torch.ones', 'torch.Tensor.sum']
-    """
-    if not classes:
-        raise CallError("tracing.nothing")
-    before = [cls for cls in classes if cls in _problems]
-    for cls in classes:
-        trace(cls)
-    log = LiveDispatches(classes)
-    try:
-        yield log
-    finally:
-        log.end()
-        for cls in classes:
-            if cls not in before:
-                untrace(cls)

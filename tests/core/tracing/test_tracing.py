@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import inspect
-import pickle
 import threading
 import traceback
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,12 +17,26 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbautograd
-from nbautograd.core.tracing.dispatches import DispatchLog
-from nbautograd.core.tracing.log import dispatches, mark, trace, tracing, untrace
+from nbautograd.core.tracing.dispatches import Dispatch
+from nbautograd.core.tracing.log import dispatches, mark, trace, untrace
 from nbautograd.core.tracing.spying import KEPT_DISPATCHES
 from nbautograd.errors import CallError
 
 HANDLED: dict[Any, Any] = {}
+
+
+@contextmanager
+def tracing(*classes: type) -> Iterator[list[Dispatch]]:
+    """What went through some classes, once the block is over."""
+    since, log = mark(), list[Dispatch]()
+    for cls in classes:
+        trace(cls)
+    try:
+        yield log
+    finally:
+        log += dispatches(*classes, since=since)
+        for cls in classes:
+            untrace(cls)
 
 
 def scalar_type() -> type:
@@ -203,8 +218,8 @@ def test_a_static_method_runs_untouched_and_the_log_says_so() -> None:
         def __torch_function__(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> int:
             return 3
 
-    with tracing(Static) as log:
-        assert torch.mean(Static()) == 3  # type: ignore[call-overload]
+    assert torch.mean(trace(Static)()) == 3  # type: ignore[call-overload]
+    log = dispatches(Static)
     assert len(log) == 0
     assert tuple(map(str, log.problems)) == (
         "`Static.__torch_function__` is not traced: it is neither a class method nor an ordinary method, "
@@ -218,10 +233,11 @@ def test_recursion_ends_as_it_would_and_is_one_finding() -> None:
         def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return func(*args, **(kwargs or {}))
 
-    with tracing(Loops) as log, pytest.raises(RecursionError):
-        torch.stack([Loops(), Loops()])  # type: ignore[list-item]
+    with pytest.raises(RecursionError):
+        torch.stack([trace(Loops)(), Loops()])  # type: ignore[list-item]
+    log = dispatches(Loops)
     assert len(log) > 50
-    shown = log.read()._repr_mimebundle_()["text/plain"]
+    shown = log._repr_mimebundle_()["text/plain"]
     assert "each call inside the one before. An argument that is passed on is still a `Loops`" in " ".join(
         shown.split()
     )
@@ -250,20 +266,6 @@ def test_the_ring_is_bounded_and_says_what_it_dropped() -> None:
     assert (len(log), log.dropped) == (KEPT_DISPATCHES, 10)
 
 
-def test_the_log_of_a_block_is_a_log_of_dispatches() -> None:
-    """While the block runs and after it: what is public of every log."""
-    cls = scalar_type()
-    with tracing(cls) as log:
-        torch.mean(cls(2, 3.0))  # type: ignore[call-overload]
-        assert (len(log), log[0].func, log.dropped, log.problems) == (1, "torch.mean", 0, ())
-    assert isinstance(log, DispatchLog)
-    plain = pickle.loads(pickle.dumps(log))
-    assert type(plain) is DispatchLog
-    assert (str(plain), repr(plain), plain.to_dict()) == (str(log), repr(log), log.to_dict())
-    assert log.to_dict()["type"] == "DispatchLog"
-    assert log.widget() is not None
-
-
 def test_threads_have_trees_of_their_own() -> None:
     cls = scalar_type()
     with tracing(cls) as log:
@@ -280,5 +282,3 @@ def test_threads_have_trees_of_their_own() -> None:
 def test_what_cannot_be_traced_is_answered_with_advice(wrong: Any) -> None:
     with pytest.raises(CallError, match="Give the class whose body defines one of them"):
         nbautograd.trace(wrong)
-    with pytest.raises(CallError, match="Say which classes"), tracing():
-        pass
