@@ -133,7 +133,6 @@ def _edits(text: str, name: str, methods: dict[str, ast.FunctionDef]) -> Iterato
 
 
 def _self_to_ctx(method: ast.FunctionDef, name: str, others: list[str]) -> Iterator[Edit]:
-    """Turn ``self`` into ctx; its own other methods are called on the class."""
     first = [*method.args.posonlyargs, *method.args.args][0]
     yield _at(first, first.col_offset + len(first.arg.encode()), "ctx")
     calls = {id(n.func): n for n in ast.walk(method) if isinstance(n, ast.Call)}

@@ -62,7 +62,6 @@ class _MutedStream:
         self.threads: dict[object, int] = {}
 
     def write(self, text: str) -> int:
-        """Write a text, unless this thread is muted."""
         if threading.get_ident() in self.threads.values():
             return len(text)
         written: int = self.stream.write(text)
@@ -104,7 +103,6 @@ class _ThisThread:
         self.thread: int | None = threading.get_ident()
 
     def match(self, text: str) -> bool:
-        """Return True in that thread."""
         return threading.get_ident() == self.thread
 
 

@@ -142,7 +142,6 @@ def _exercises(source: Source) -> dict[str, Exercise]:
 
 
 def _is_loaded(source: Source) -> bool:
-    """Return True if a code cell above the first exercise loads the extension in a student's kernel."""
     above = itertools.takewhile(lambda cell: not cell.is_answer, source.cells)
     kept = [cell.text for cell in above if cell.kind == "code"]
     return any(line.startswith("%load_ext nbautograd") for text in kept for line in text.splitlines())

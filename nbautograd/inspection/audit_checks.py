@@ -295,7 +295,6 @@ class Checks:
         return _not_interrupted(report)
 
     def _part(self) -> Tell | None:
-        """Return who is told of one check as a part of all."""
         if self.tell is None:
             return None
         tell, begin, total = self.tell, 100 * (self.steps - 1), 200 * len(self.cases)
@@ -548,7 +547,6 @@ class _FirstVerdict:
         self.wrong: GradcheckReport | None = None
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        """Hand on how far the check is."""
         if self._tell is not None:
             self._tell(done, total, what)
 

@@ -73,7 +73,6 @@ class _Side:
         self.graph = graph_of(list(self.outputs), names=labels)
 
     def once(self) -> float:
-        """Return the seconds of one forward and one backward."""
         given = self.problem.fresh()
         leaves = [given[i] for i in self.problem.differentiable]
         start = clock.perf_counter()

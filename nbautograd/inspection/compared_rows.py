@@ -68,13 +68,11 @@ def findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Findi
 
 
 def _layout(case: Case) -> Phrase:
-    """Return the layouts of a case in words."""
     first, *second = (Phrase(f"views.compare_change.{one}") for one in case.layouts)
     return Phrase("views.and", first=first, last=second[0]) if second else first
 
 
 def _refusal(result: Result) -> Finding:
-    """Return the risk that backward raises where the reference does not, at inputs that nobody asked for."""
     which = _layout(result.case) if result.case.layouts else _shapes(result.case)
     return Finding("compare_refuses", "lint", "compare.refuses", {"error": result.refused, "which": which})
 
@@ -108,7 +106,6 @@ def row(result: Result) -> ComparedCase:
 
 
 def _shapes(case: Case) -> str:
-    """Return ``"8×256, 256"``."""
     return ", ".join(map(sizes_text, shapes_of(case.inputs)))
 
 

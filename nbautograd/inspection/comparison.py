@@ -281,7 +281,6 @@ class Comparison(Redactable["Comparison"]):
 
 
 def _numbers(one: ComparedQuantity) -> dict[str, Any]:
-    """Return a quantity's numbers, without its values."""
     bare = {name: item for name, item in _bare(one).items() if name not in ("values", "difference")}
     return {**bare, "ratio": plain(one.ratio)}
 

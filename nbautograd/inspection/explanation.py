@@ -149,7 +149,6 @@ def _of_error(error: BaseException) -> Explanation:
 
 
 def _run_it(program: Program, cause: ErrorCause) -> Finding:
-    """Return how to see the line: by a run of the cell that raised, and of those that made what it reads."""
     cell = cell_of(program)
     if cell is None:
         return _note("run_again", command=BY_FUNCTION)
@@ -194,7 +193,6 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
 
 
 def _run_tensor(names: Mapping[str, Any] | None) -> Finding:
-    """Return how to see the line that a tensor's numbers or its graph come from."""
     asked = "" if names is None or "In" not in names else next(iter(names))
     if not asked:
         return _note("run_again", command=BY_FUNCTION)
@@ -221,7 +219,6 @@ def _typed(frame: FrameType) -> str:
 
 
 def _is_inside(tensor: torch.Tensor, program: Program) -> bool:
-    """Return True when one of the other variables was computed from a tensor."""
     others = [t for t in program.tensors.values() if node_of(t) not in (None, node_of(tensor))]
     return node_of(tensor) in Program(roots=tuple(others)).nodes()
 
@@ -303,7 +300,6 @@ def _of_run(run: Rerun, before: Explanation | None, apart: bool, ended: str | No
 
 
 def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Rerun) -> Explanation:
-    """Return an explanation with the first change that was tried and mends the error."""
     for edit in cause.edits:
         if tried := _proof(run, edit, cause):
             params = {**explanation.params, "tried": tried}
@@ -368,7 +364,6 @@ def _end(run: Rerun) -> tuple[Any, BaseException | None]:
 
 
 def _bare_run(run: Rerun) -> str:
-    """Run a program as it is, and return what it ended in."""
     error = _end(run)[1]
     return "" if error is None else ending(error)
 
@@ -415,7 +410,6 @@ def explained_run(
 
 
 def _asked(watch: GradientWatch, program: Program, tensor: Any, name: str) -> ErrorCause | None:
-    """Return what a run shows of the one tensor that is asked about."""
     if isinstance(tensor, torch.Tensor) and not all_finite(tensor):
         return of_value(program, tensor)
     if isinstance(tensor, torch.Tensor) and not tensor.requires_grad:
@@ -424,7 +418,6 @@ def _asked(watch: GradientWatch, program: Program, tensor: Any, name: str) -> Er
 
 
 def _seen(watch: GradientWatch, program: Program, result: Any, name: str) -> ErrorCause | None:
-    """Return what a run shows that ended in no error of torch's, or in none at all."""
     bad = [root for root in program.roots if root.requires_grad or watch.events.last(Bad, root) is not None]
     # a function that returns a loss leaves its backward to its caller, so that it is tried here
     cause = cause_of_tensor(bad[0], program, watch.backward if watch.passes else None) if bad else None
@@ -455,7 +448,6 @@ def _nan_alive(watch: GradientWatch, program: Program) -> ErrorCause | None:
 
 
 def _raised(error: BaseException, program: Program) -> Finding:
-    """Return the sentence on an error of a run that is none of torch's gradient errors."""
     first, did = next(iter(stumbles.said(error).splitlines()), ""), program.caller
     words = f"{type(error).__name__}: {first if len(first) <= LONGEST_ERROR else first[:LONGEST_ERROR] + '…'}"
     return _note("raised_other", error=words, at=at(did))

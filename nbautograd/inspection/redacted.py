@@ -214,7 +214,6 @@ def _audited(function: AuditedFunction) -> AuditedFunction:
 
 
 def _checked(report: GradcheckReport | None) -> GradcheckReport | None:
-    """Return a check without its blocks, which hold the numbers of the Jacobian."""
     if report is None:
         return None
     findings, reason = tuple(map(_finding, report.findings)), _parameter("", report.reason)

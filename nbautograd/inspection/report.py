@@ -205,12 +205,10 @@ class _Run:
 
     @property
     def name(self) -> str:
-        """Name of the Function."""
         return self.problem.name
 
     @property
     def cls(self) -> type | None:
-        """The Function class, or the only one that took part; None when there is none."""
         return self.problem.cls
 
     def _recorded(self, given: tuple[Any, ...]) -> CallLog:

@@ -184,7 +184,6 @@ def _drawn_inputs(kept: Kept, claim: _Claim) -> tuple[Any, ...] | None:
 
 
 def _tensors(inputs: Sequence[Any], prefix: str = "input") -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors among arguments by the names that a script gives them."""
     for k, item in enumerate(inputs):
         if isinstance(item, Tensor):
             yield f"{prefix}_{k}", item.detach().cpu()

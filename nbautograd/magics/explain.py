@@ -135,7 +135,6 @@ class ExplainMagics(Magics):
             raise UsageError(messages.text("magics.stumbled", magic="%autograd_explain", error=words)) from None
 
     def _answer(self, text: str, runs: bool) -> Any:
-        """Explain a tensor, cells that run again, or the last error."""
         with watched() as bar:
             if bar is not None and (runs or CELLS(text) or text.startswith("@")):
                 bar(0, 0, messages.text("lab.finding"))
@@ -201,7 +200,6 @@ def _cells_needed(error: BaseException) -> Sequence[int]:
 
 
 def _run_again(error: BaseException, numbers: Sequence[int], variables: dict[str, Any]) -> Rerun:
-    """Return a run of cells, or of the text that raised where that is no cell with a number."""
     from nbautograd.core.explaining.program import Program
     from nbautograd.core.explaining.trial import Rerun
 
@@ -238,7 +236,6 @@ def _tensor_again(value: Any, text: str, written: ast.expr, variables: dict[str,
 
 
 def _run_of(numbers: Sequence[int], variables: dict[str, Any]) -> Rerun:
-    """Return a run of cells, with the variables as they are now."""
     from nbautograd.core.explaining.cells import switches_off, without_magics
     from nbautograd.core.explaining.trial import Rerun
 

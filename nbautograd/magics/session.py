@@ -135,7 +135,6 @@ class Session:
             self.exercises.check(request.exercise, request.body, result is not None and bool(result.success))
 
     def _watch(self, cell: Cell, request: Request) -> None:
-        """Record the Functions that a running cell defines from now on."""
         cell.request = request
         for outer in self._cells[:-1]:
             outer.handled_by_inner_cell = True
@@ -170,7 +169,6 @@ class Session:
 
 
 def _stumbled(error: Exception) -> None:
-    """Report a mistake of ours in a sentence; the user's cell goes on."""
     output.show_stumble(MAGIC, error)
 
 

@@ -154,7 +154,6 @@ def _line_of_attribute(record: CallRecord, name: str) -> int | None:
 
 
 def _layout(record: CallRecord) -> Iterator[Finding]:
-    """Report a backward that raised over a gradient that is expanded or otherwise not contiguous."""
     text = record.exception or ""
     if record.strided and any(word in text for word in _LAYOUT):
         given = [one for k, one in enumerate(record.inputs) if k in record.strided and isinstance(one, TensorSnapshot)]

@@ -76,7 +76,6 @@ def _left(cuts: Iterable[Cut]) -> list[Finding]:
 
 
 def _cuts(program: Program) -> Iterator[Cut]:
-    """Yield where something was taken out of a graph that this one was computed from, as a watched run saw it."""
     nodes = program.nodes()
     for node in nodes:
         yield from cuts_into(node)

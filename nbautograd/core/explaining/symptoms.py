@@ -112,7 +112,6 @@ def _grad(tensor: torch.Tensor) -> torch.Tensor | None:
 
 
 def _better_name(program: Program, tensor: torch.Tensor, written: str) -> str:
-    """Return a parameter's place in its module rather than a loop's variable; else a tensor's name as it is written."""
     return (program.name_of(tensor) if isinstance(tensor, torch.nn.Parameter) else "") or written
 
 

@@ -259,7 +259,6 @@ class Watch(TorchFunctionMode):
         self.events.add(Cut("new_leaf", line_here(), "", *made_of), parameter)
 
     def _leaves_behind(self, *tensors: torch.Tensor) -> frozenset[WeakIdRef]:
-        """Return the leaves that tensors were computed from, and those that a cut leaf among them was made of."""
         leaves = frozenset[WeakIdRef]().union(*map(leaves_behind, tensors))
         alive = [leaf for ref in leaves if self.events.any(Cut) and (leaf := ref()) is not None]
         return leaves.union(*(cut.leaves for leaf in alive if (cut := self.cut(leaf)) is not None))

@@ -366,5 +366,4 @@ def _users(live: Sequence[Any], missing: Sequence[tuple[str, torch.Tensor]], rea
 
 
 def _place(tensor: torch.Tensor) -> int:
-    """Return the address of the tensor's first element; 0 for tensors without memory of their own."""
     return ask(lambda: tensor.data_ptr(), 0)  # functorch, sparse and meta tensors refuse

@@ -189,12 +189,10 @@ def _runs(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Repeat]:
 
 
 def _agreeing(pairs: Iterable[tuple[T, T]]) -> int:
-    """Return how many pairs at the beginning are of equals."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _cuts(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[tuple[bool, str, list[int]]]:
-    """Yield where ops of a name, or calls of modules of a type in one module, begin or end; and that module."""
     cuts: dict[tuple[bool, str, str, str], list[int]] = defaultdict(list)
     for at, i in enumerate(inner):
         cuts[True, "", str(graph.nodes[i].name), "begins"].append(at)

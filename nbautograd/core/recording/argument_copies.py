@@ -137,14 +137,11 @@ def _is_member(item: Any) -> bool:
 
 
 class _Copier:
-    """Copies objects, each of them once."""
-
     def __init__(self, copy_tensor: Callable[[Any], Any], done: dict[int, Any]) -> None:
         self.copy_tensor, self.done = copy_tensor, done
         self.originals: list[Any] = []  # an id is that of its object as long as the object lives
 
     def copy(self, item: Any) -> Any:
-        """Return the copy of one object."""
         if isinstance(item, _FIXED) or type(item) is object or _is_member(item):
             return item
         if id(item) not in self.done:
@@ -238,7 +235,6 @@ class _HeldReference(weakref.ref[Any]):
     held: Any
 
     def __new__(cls, target: Any) -> _HeldReference:
-        """Refer to an object, and hold it."""
         self = super().__new__(cls, target)
         self.held = target
         return self

@@ -140,7 +140,6 @@ class _Ends:
         self._inode = os.fstat(self.into).st_ino, os.fstat(self.out).st_ino
 
     def are_ours(self) -> bool:
-        """Return True while both numbers are those of this pipe."""
         try:
             now = os.fstat(self.into), os.fstat(self.out)
         except OSError:
@@ -148,7 +147,6 @@ class _Ends:
         return tuple(one.st_ino for one in now) == self._inode and all(stat.S_ISFIFO(one.st_mode) for one in now)
 
     def close(self) -> None:
-        """Close what is ours."""
         if self.are_ours():
             os.close(self.into)
             os.close(self.out)

@@ -449,18 +449,15 @@ class _MethodWatcher(MethodRecorder):
         self.forward, self.skips = method == "forward", 0 if function.sets_up else 1
 
     def begin(self, args: tuple[Any, ...], state: ThreadState) -> Any:
-        """Show the arguments of a forward; returns the ctx of a backward, for its end."""
         if not self.forward:
             return args[0]
         _hook.see(self.cls, args[self.skips :])
         return None
 
     def end(self, record: Any, args: tuple[Any, ...], result: Any, state: ThreadState) -> None:
-        """Tell that a backward returned."""
         _hook.see_backward(record, True)
 
     def fail(self, record: Any, args: tuple[Any, ...], error: BaseException, state: ThreadState) -> None:
-        """Tell that a backward raised."""
         _hook.see_backward(record, False)
 
 
@@ -487,7 +484,6 @@ class _Hook:
         self._lock = forks.lock()
 
     def add(self, watch: FunctionWatch) -> None:
-        """Begin."""
         with self._lock:
             self.end_those_over()
             self.watches = (*self.watches, watch)
@@ -495,7 +491,6 @@ class _Hook:
             BackwardCFunction.__init__ = _NEW_CTX  # type: ignore[method-assign,assignment]
 
     def remove(self, watch: FunctionWatch) -> None:
-        """End."""
         with self._lock:
             self.watches = tuple(one for one in self.watches if one is not watch)
             self.end_those_over()
@@ -553,7 +548,6 @@ class _Hook:
         return False
 
     def see(self, cls: type, given: tuple[Any, ...]) -> None:
-        """Hand a call to all who watch."""
         try:
             if cls.__module__.startswith("torch._functorch."):
                 _seen.required = tuple([_requires_grad(x) for x in given])
@@ -569,12 +563,10 @@ class _Hook:
             self.note(error)
 
     def see_backward(self, ctx: Any, returned: bool) -> None:
-        """Tell all who watch how a backward ended."""
         for watch in self.watches:
             watch.see_backward(id(ctx), returned)
 
     def note(self, error: Exception) -> None:
-        """Count a mistake of ours, which never reaches the program."""
         record(error, "audit's watch", decides=True)
         text = f"{type(error).__name__}: {stumbles.said(error)}"
         for watch in self.watches:

@@ -175,7 +175,6 @@ def _running(protocol: str, method: FunctionType, ring: DispatchRing) -> Callabl
 def _arguments(
     func: Any, types: Any = (), args: Any = (), kwargs: Any = None
 ) -> tuple[Any, tuple[type, ...], tuple[Any, ...], dict[str, Any]]:
-    """Return what torch, or ``super().__torch_function__(...)`` of the user's, hands to the method."""
     return func, tuple(types), tuple(args), dict(kwargs or {})
 
 

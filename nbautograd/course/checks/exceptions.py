@@ -41,11 +41,9 @@ def plainly(code: str, error: Exception, **params: Any) -> Failure:
 
 
 def _line(error: Exception) -> int | None:
-    """Return the last line outside of installed packages."""
     lines = [n for f, n in traceback.walk_tb(error.__traceback__) if _is_cells(f.f_code.co_filename)]
     return lines[-1] if lines else None
 
 
 def _is_cells(file: str) -> bool:
-    """Return True if this is a cell's name of the file: IPython's, or that of a rehearsal."""
     return file.startswith("<") or "ipykernel_" in file

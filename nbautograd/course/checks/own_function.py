@@ -74,7 +74,6 @@ def calls(cls: Any) -> Iterator[tuple[str, str, int]]:
 
 
 def _is_own(method: Any, name: str) -> bool:
-    """Return True for a function that stands where the method stands."""
     helper = inspect.unwrap(method).__globals__.get(name)
     return inspect.isfunction(helper) and helper.__module__ == method.__module__
 

@@ -200,7 +200,6 @@ def _step(draw: InputGenerator, known: int) -> tuple[str, int, int]:
 
 
 def _values(steps: list[tuple[str, int, int]], values: list[Any]) -> list[Any]:
-    """Return all values of a program: what it starts from, then one for each step."""
     for kind, a, b in steps:
         one, other = values[a], values[b]
         values.append(one + other if kind == "+" else one * other if kind == "*" else one.sin())
@@ -226,7 +225,6 @@ def _like(x: Any, number: float) -> Any:
 
 
 def _slope(run: Callable[[Any], Any], x: float) -> float:
-    """Return the derivative that torch finds for the same program."""
     leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
     return float(torch.autograd.grad(run(leaf), leaf)[0])
 
@@ -245,7 +243,6 @@ class Counted(float):
 
 
 def _multiplications(answer: Any) -> int:
-    """Return multiplications for a number squared ``DEPTH`` times: one each forward, and what backward makes."""
     Counted.count = 0
     y = answer(Counted(1.0))
     for _ in range(DEPTH):
@@ -297,7 +294,6 @@ def _class_itself(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 
 
 def _multiply_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield numbers without dimensions, nothing at all, transposed ones, zeros."""
     rows, columns = draw.sizes(2)
     yield draw.normal(), draw.normal()
     yield draw.normal(0, columns), draw.normal(0, columns)

@@ -29,7 +29,6 @@ def _layer(draw: InputGenerator) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _xw_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield one row, no row, one output, one of everything, a transposed weight."""
     batch, ins, outs = draw.sizes(3)
     yield draw.normal(1, ins), draw.normal(ins, outs), draw.normal(outs)
     yield draw.normal(batch, ins), draw.normal(ins, 1), draw.normal(1)
@@ -62,7 +61,6 @@ class _Reading(TorchDispatchMode):
         self.places: set[int] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Note what one operation reads, and run it."""
         if not func.is_view:
             self.places |= {x.untyped_storage().data_ptr() for x in tensors((args, kwargs or {}))}
         return func(*args, **kwargs or {})
@@ -96,7 +94,6 @@ def _xwt(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def _xwt_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield inputs from a single vector to five dimensions, with one of one, an empty batch, one output."""
     ins, outs, *rows = draw.sizes(5)
     for leading in ((), rows[:1], (rows[0], 1, rows[1]), rows, (*rows, 2), (0,)):
         yield draw.normal(*leading, ins), draw.normal(outs, ins)
@@ -132,7 +129,6 @@ EMPTY = {
 
 
 def _squeezed_fails(batch: int, n_in: int, n_out: int) -> bool:
-    """Return True if the bias gradient ``g.sum(0).squeeze(0)`` has another shape than the bias."""
     return torch.zeros(batch, n_out).sum(0).squeeze(0).shape != (n_out,)
 
 

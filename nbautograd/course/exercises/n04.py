@@ -129,13 +129,11 @@ def _kill_head(input: Tensor, n: int) -> Tensor:
 
 
 def _table(draw: InputGenerator) -> tuple[Tensor, int]:
-    """Return a table, and how many columns of it: not none, and not all."""
     rows, columns = draw.sizes(2)
     return draw.normal(rows + 2, columns + 3), int(draw.integers(2, columns + 2))
 
 
 def _tables(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield one row, none, zeros, all columns, no column."""
     rows, columns = draw.sizes(2)
     yield draw.normal(1, columns), 2
     yield draw.normal(0, columns), 2
@@ -152,7 +150,6 @@ LOSS = {
 
 
 def _losses(kill: Callable[..., Tensor], start: Tensor, target: Tensor, rounds: int = 5) -> list[float]:
-    """Return the notebook's loop: gradient descent on the input of ``kill``."""
     x, losses = start.clone().requires_grad_(), []
     for _ in range(rounds):  # by hand: importing torch.optim takes seconds
         loss = torch.nn.functional.mse_loss(kill(x, 2), target)
@@ -186,7 +183,6 @@ def _rows_and_count(draw: InputGenerator) -> tuple[Tensor, int]:
 
 
 def _rows_to_choose_from(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield the largest one, all, one row, a transposed table."""
     rows, columns = draw.sizes(2)
     yield draw.normal(rows, columns), 1
     yield draw.normal(rows, columns), columns

@@ -42,7 +42,6 @@ SPIKE = {"wrong_unclassified": SLOPE, "forward_value": NOT_A_STEP, "forward_dtyp
 
 
 def _pair_at_kinks(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """|uv| with zeros in u, in v, and in both."""
     size = 3 + draw.sizes(1)[0]
     u, v = draw.normal(size), draw.normal(size)
     u[0] = u[1] = v[1] = v[2] = 0
@@ -50,7 +49,6 @@ def _pair_at_kinks(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
 
 
 def _pair_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield pairs without dimensions, empty, transposed: away from the kinks."""
     rows, columns = draw.sizes(2)
     for shape in ((), (0, columns), (1, columns)):
         yield draw.uniform(0.2, 1.0, *shape), draw.uniform(-1.0, -0.2, *shape)
@@ -122,7 +120,6 @@ def _spike_inputs(draw: InputGenerator) -> tuple[Any, ...]:
 
 
 def _spike_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Odd shapes, exactly at the threshold, float32."""
     yield from elementwise(3.0)(draw)
     yield torch.tensor([-1.0, 0.5, 1.0]), 2.0
     yield torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64), 2.0
@@ -208,7 +205,6 @@ class Curve:
 
 
 def _curves(draw: InputGenerator) -> Iterator[Curve]:
-    """Yield curves whose kinks are elsewhere in each run."""
     for side in (1, -1):
         a, b, s, t, w = (round(float(x), 2) for x in draw.uniform(0.3, 1.0, 5))
         yield from _curves_at(a, b, side * s, t, w)

@@ -76,7 +76,6 @@ def _rows(draw: InputGenerator) -> tuple[Tensor, int]:
 
 
 def _row_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield all rows, none, more dimensions and one, a transposed table."""
     pages, rows, columns = draw.sizes(3)
     yield draw.normal(rows, columns), rows
     yield draw.normal(rows, columns), 0

@@ -21,7 +21,6 @@ def _mat_vec_inputs(draw: InputGenerator) -> tuple[Any, ...]:
 
 
 def _mat_vec_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield one row, one column, no row."""
     yield draw.normal(1, 3), draw.normal(3)
     yield draw.normal(2, 1), draw.normal(1)
     yield draw.normal(0, 3), draw.normal(3)

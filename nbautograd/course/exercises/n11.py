@@ -41,7 +41,6 @@ GIVES_SECOND = {
 
 
 def _numpy_once(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    """A second derivative is refused."""
     x, g = draw.normal(3).requires_grad_(), draw.normal(3).requires_grad_()
     (slope,) = torch.autograd.grad(answer.apply(x), x, g, create_graph=True)
     try:
@@ -64,7 +63,6 @@ def _correlate_inputs(draw: InputGenerator) -> tuple[Any, ...]:
 
 
 def _correlate_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield a kernel of one, a kernel as long as the signal, every second element of something longer."""
     yield draw.normal(6), draw.normal(1)
     yield draw.normal(5), draw.normal(5)
     yield draw.normal(14)[::2], draw.normal(3)

@@ -42,7 +42,6 @@ POINTS = 3  # how often one and the same thing is asked, each time with other nu
 
 
 def _numbers(draw: InputGenerator) -> tuple[int, int]:
-    """Draw a size and a value that is not 0."""
     return draw.choice(range(2, 7)), draw.choice([*range(-9, 0), *range(1, 10)])
 
 
@@ -210,7 +209,6 @@ def _is_a_tensor(answer: Any) -> Iterator[Failure]:
 
 
 def _scalar_tensor(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    """Check a type that torch does not know, with mean and add of its own, and a table of them."""
     yield from (told := list(_is_a_tensor(answer)))
     if told:
         return

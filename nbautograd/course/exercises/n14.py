@@ -159,7 +159,6 @@ GRAPH = {
 
 
 def _is_own(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
-    """Require a Function whose methods are written here, and whose forward runs the function without a graph."""
     own, recording = function_class(answer), []
     if own is None or any(base.__module__.startswith("torch.utils") for base in own.__mro__):
         return Failure("not_a_function", NO_FUNCTION)

@@ -218,7 +218,6 @@ def _gradients(answer: Any, inputs: Sequence[Any]) -> list[Tensor]:
 
 
 def _declared(answer: Any) -> Exercise:
-    """Return the student's operation as an exercise: judged like all others."""
     return Exercise(
         "own_operation", "Own", "value own_function gradient",
         formula=answer.plain, inputs=lambda draw: tuple(answer.example(draw.seed)),
@@ -249,7 +248,6 @@ def _undeclared(answer: Any, draw: InputGenerator) -> Failure | None:
 
 
 def _two_alike(answer: Any, seeds: Sequence[int]) -> tuple[int, int] | None:
-    """Return two seeds whose examples have the same numbers, or nearly."""
     found = {seed: [x for x in answer.example(seed) if is_float(x)] for seed in seeds}
     for (one, a), (other, b) in itertools.combinations(found.items(), 2):
         if len(a) == len(b) and all(close(x, y, 1e-3) for x, y in zip(a, b, strict=True)):

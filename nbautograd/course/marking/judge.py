@@ -104,7 +104,6 @@ class _Judged:
         self.layers: set[str] = set()
 
     def result(self) -> ExerciseResult:
-        """Make all checks; the child's end is the exercise's end."""
         try:
             with self._child() as child:
                 return self._checked(child)

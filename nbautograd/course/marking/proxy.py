@@ -406,7 +406,6 @@ class _Arguments:
         self.answered: Answered | None = None
 
     def filled(self, given: Sequence[Any]) -> Any:
-        """Return the arguments with other tensors in their places."""
         return _replaced(self.args, dict(zip(map(id, self.tensors), given, strict=True)))
 
 

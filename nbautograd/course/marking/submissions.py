@@ -213,7 +213,6 @@ def submissions(place: Path, assignment: Assignment) -> dict[str, Notebook | Non
 
 
 def _by_student(files: Iterable[tuple[str, Notebook | None]]) -> dict[str, dict[str, Notebook | None]]:
-    """Return the files by the part of their path that names the student."""
     read: dict[str, dict[str, Notebook | None]] = {}
     for name, book in files:
         student, _, inner = name.partition("/")
