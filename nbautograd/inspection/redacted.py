@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,6 @@ from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
 from nbautograd.core.display import Displayable, Phrase, UserValue, plural
 from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.findings import Finding, limit_findings
-from nbautograd.core.recording.call import Call
-from nbautograd.core.values import Value
 from nbautograd.inspection.audit_report import AuditedFunction, AuditedInput, AuditReport
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.explanation import Explanation
@@ -50,29 +48,6 @@ ERROR = "error"  # parameter of sentences that quote an exception: the type, the
 
 
 @dataclass(frozen=True)
-class RedactedValue:
-    """A value's name and kind: for a tensor with its shape, dtype and device."""
-
-    name: str | Phrase
-    type: str
-    shape: tuple[int, ...] | None = None
-    dtype: str = ""
-    device: str = ""
-    requires_grad: bool = False
-
-
-@dataclass(frozen=True)
-class RedactedCall:
-    """A call's method and what went in and out of it, without values; of an exception its type."""
-
-    method: str
-    inputs: tuple[RedactedValue, ...]
-    outputs: tuple[RedactedValue, ...]
-    saved: tuple[RedactedValue, ...]
-    exception: str = ""
-
-
-@dataclass(frozen=True)
 class RedactedBlock:
     """A block's names, shapes and verdict, without its numbers; see ``Block``."""
 
@@ -97,7 +72,6 @@ class RedactedReport(Displayable):
         order2: the verdict on second derivatives, or None.
         findings: with what is wrong, where, and the fix; numbers in their sentences are left out.
         blocks: of the Jacobian.
-        calls: what was recorded.
         complete: False when the check was interrupted.
         versions: of nbautograd, torch and Python.
     """
@@ -107,7 +81,6 @@ class RedactedReport(Displayable):
     order2: Verdict | None = None
     findings: tuple[Finding, ...] = ()
     blocks: tuple[RedactedBlock, ...] = ()
-    calls: tuple[RedactedCall, ...] = ()
     complete: bool = True
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -137,7 +110,6 @@ def redacted(
         order2=None if check.order2 is None else check.order2.verdict,
         findings=tuple(map(_finding, report.findings)),
         blocks=tuple(map(_block, check.blocks.values())),
-        calls=tuple(map(_call, report.calls)) if isinstance(report, FunctionReport) else (),
         complete=check.complete,
         versions={
             "nbautograd": __version__,
@@ -245,20 +217,3 @@ def _parameter(name: str, value: Any) -> Any:
 
 def _block(block: Block) -> RedactedBlock:
     return RedactedBlock(**{f.name: getattr(block, f.name) for f in dataclasses.fields(RedactedBlock)})
-
-
-def _call(call: Call) -> RedactedCall:
-    saved = (*call.ctx.saved_tensors, *call.ctx.attributes.values())
-    exception = (call.exception or "").partition(":")[0]
-    return RedactedCall(call.method, _values(call.inputs), _values(call.outputs), _values(saved), exception)
-
-
-def _values(values: Sequence[Value]) -> tuple[RedactedValue, ...]:
-    return tuple(map(_value, values))
-
-
-def _value(value: Value) -> RedactedValue:
-    t = value.tensor
-    if t is None:
-        return RedactedValue(value.name, value.type)
-    return RedactedValue(value.name, value.type, t.shape, t.dtype, t.device, t.requires_grad)

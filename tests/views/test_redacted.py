@@ -86,7 +86,6 @@ def test_what_helps_is_in_it() -> None:
     assert "[sign]" in printed
     assert "+ return grad_output * b, grad_output * a" in printed
     assert re.search(r"d output / d a +3×3 / 3×3 +differs +9/81", printed)
-    assert re.search(r"forward +a float64 3×3, b float64 3×3 +output 0 float64 3×3 +a float64 3×3, b", printed)
     assert f"nbautograd {nbautograd.__version__}, torch {torch.__version__}" in printed
     assert pickle.loads(pickle.dumps(report.redact())) == report.redact()
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.user_source import FunctionSource
-from nbautograd.inspection.redacted import RedactedBlock, RedactedReport, RedactedValue
+from nbautograd.inspection.redacted import RedactedBlock, RedactedReport
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import Answer, answer
 from nbautograd.views.builders import build
@@ -25,7 +23,6 @@ from nbautograd.views.document import Document, Fold, Strong, Table, Verbatim, s
 from nbautograd.views.phrases import code, counted, failed, heading, listed, say
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
-MAX_CALLS = 12  # of a redacted report
 
 
 @build.register
@@ -88,7 +85,7 @@ def source_document(value: FunctionSource) -> Document:
 
 @build.register
 def redacted_document(report: RedactedReport) -> Document:
-    """Return the verdict, the findings, a row per block, a row per call, the versions."""
+    """Return the verdict, the findings, a row per block, the versions."""
     lines = [_headline(report)]
     if report.order2 is not None:
         lines.append(messages.text(f"views.evidence.order2.{report.order2.replace(' ', '_')}"))
@@ -97,10 +94,6 @@ def redacted_document(report: RedactedReport) -> Document:
     if report.blocks:
         header = tuple(heading(f"views.column.{c}") for c in ("block", "shapes", "verdict", "wrong", "structure"))
         tables.append(Table(header, tuple(map(_block, report.blocks))))
-    if report.calls:
-        header = tuple(heading(f"views.column.{c}") for c in ("method", "in", "out", "ctx"))
-        rows = [(c.method, *map(_values, (c.inputs, c.outputs, c.saved))) for c in report.calls[:MAX_CALLS]]
-        tables.append(Table(header, tuple(rows), cut=False))
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     last = sentences([versions, messages.text("views.redacted")])
     return (*sentences(lines), *findings, *tables, *last)
@@ -119,12 +112,6 @@ def _block(block: RedactedBlock) -> tuple[str, ...]:
     name = f"d {block.output_name} / d {block.input_name}"
     wrong = formats.NOTHING if block.reason == "interrupted" else f"{block.wrong}/{block.entries}"
     return (name, shapes, verdict, wrong, say("structure", block.structure))
-
-
-def _values(values: Sequence[RedactedValue]) -> str:
-    return ", ".join(
-        f"{v.name} {v.type}" if v.shape is None else f"{v.name} {v.dtype} {_shape(v.shape)}" for v in values
-    )
 
 
 def _shape(shape: tuple[int, ...]) -> str:
