@@ -109,7 +109,7 @@ class Node(Displayable):
         saved: the saved tensors that could be read.
         ctx: for a custom Function what it keeps on ctx.
         freed: True when its saved tensors were freed by a backward.
-        line: for a custom Function the line of its class in the cell or file; for an op of its forward, if known.
+        line: for a custom Function the line of its class in the cell or file.
         shape, dtype: of a leaf's tensor or a node's first output's gradient.
         gradient: after ``backward``: what flowed into the node (for a leaf what was accumulated now).
         outputs: positions in ``AutogradGraph.roots`` that this node made.

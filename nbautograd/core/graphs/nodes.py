@@ -95,7 +95,7 @@ class Describer:
         saved, freed = self._reader.op(node) if self._saved_of_ops else ((), all_gone(node))
         storages, stale = self._memory.read(node, ()) if self._saved_of_ops else ((), ())
         kept: dict[str, Any] = {"saved": saved, "freed": freed, "storages": storages, "stale": stale}
-        return Node(i, node_name(node), "op", line=self._reader.op_line(node), **kept, **same)
+        return Node(i, node_name(node), "op", **kept, **same)
 
     def _function(self, i: int, node: Any, cls: type, same: dict[str, Any]) -> Node:
         source = self._reader.source(library.written_as(cls))

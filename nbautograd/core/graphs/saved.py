@@ -23,7 +23,6 @@ from nbautograd.core.graphs.graph import Stale, Storage
 from nbautograd.core.graphs.names import calling_frame
 from nbautograd.core.stumbles import any_errors, ask
 from nbautograd.core.torch_private.nodes import (
-    forward_line,
     function_of,
     node_name,
     raw_slot_names,
@@ -112,7 +111,6 @@ class SavedReader:
     def __init__(self, name_of: Callable[[torch.Tensor], str], full: int = 256) -> None:
         self._name_of = name_of
         self._left = full
-        self._anomaly = torch.is_anomaly_enabled()
 
     def source(self, cls: type | None) -> FunctionSource | None:
         """Return the class's source, or None when it cannot be read."""
@@ -141,10 +139,6 @@ class SavedReader:
                 elif state in UNSEEN:
                     values.append(Value(f"{name}{where}", "Tensor", UNSEEN[state]))
         return tuple(values), slots == gone and refuses(node)
-
-    def op_line(self, node: Any) -> int | None:
-        """Return the user's line that made one of torch's own nodes, known only under ``detect_anomaly``."""
-        return forward_line(node) if self._anomaly else None
 
     def ctx(self, node: Any, source: FunctionSource | None) -> CtxSnapshot:
         """Read the ctx of a custom Function, which is the node itself."""

@@ -6,8 +6,6 @@ Belongs to ``tensors.py``: what a torch version does not have is answered with "
 from __future__ import annotations
 
 import functools
-import os
-import re
 import sys
 import weakref
 from collections import deque
@@ -184,13 +182,3 @@ def saved_peek(slot: Any) -> tuple[torch.Tensor | None, str]:
     if data is hidden:
         return None, "hidden"
     return (data, "") if isinstance(data, torch.Tensor) else (None, "gone")
-
-
-def forward_line(node: Any) -> int | None:
-    """Line of the innermost frame outside torch that made the node; torch keeps it only under ``detect_anomaly``."""
-    frames = ask(lambda: node.metadata.get("traceback_"), None) or []
-    for frame in reversed(frames):
-        found = re.match(r'\s*File "(.*)", line (\d+)', frame)
-        if found and f"{os.sep}torch{os.sep}" not in found[1]:
-            return int(found[2])
-    return None
