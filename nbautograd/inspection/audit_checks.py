@@ -206,8 +206,7 @@ class Checks:
     def _first_look(self, case: Judgement, calls: Sequence[CopiedCall], seconds: float) -> None:
         """Check first derivatives at these calls, until one is wrong or time is up."""
         if not case.situation.copies:
-            reason = case.situation.lacking or Phrase("audit.nothing_kept")
-            case.outcome = dataclasses.replace(case.outcome, reason=reason)
+            case.outcome = dataclasses.replace(case.outcome, reason=case.situation.lacking or "")
             return
         end = time.perf_counter() + seconds
         for call in calls:

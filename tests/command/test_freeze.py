@@ -210,7 +210,7 @@ def thawed(html: str) -> dict[str, Any]:
     return state
 
 
-@pytest.mark.notebooks
+@pytest.mark.slow
 def test_a_notebook_that_stores_no_views_is_run(tmp_path: Path, capsys: Any) -> None:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (RUN, "1 / 0", "6 * 7")])
     nbformat.write(notebook, tmp_path / "nb.ipynb")

@@ -14,7 +14,7 @@ def written(folder, *cells):
     return folder / "some.ipynb"
 
 
-@pytest.mark.notebooks
+@pytest.mark.slow
 def test_a_cell_that_fails_is_on_the_page(tmp_path):
     notebook = written(tmp_path, "print('before')", "1 / 0", "print('after')")
     before = notebook.read_bytes()

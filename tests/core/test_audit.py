@@ -12,6 +12,7 @@ import threading
 from typing import ClassVar
 
 import pytest
+import said
 import torch
 import torch.utils.checkpoint
 from fn import Fn
@@ -644,10 +645,11 @@ def test_a_check_waits_for_no_other_process(tmp_path):
     script.write_text(RANKS)
     command = [sys.executable, str(script)]
     ranks = [subprocess.Popen([*command, rank, str(tmp_path / "store")], stdout=subprocess.PIPE) for rank in "01"]
-    said, _ = (rank.communicate()[0].decode() for rank in ranks)
+    told, _ = (rank.communicate()[0].decode() for rank in ranks)
     assert [rank.returncode for rank in ranks] == [0, 0]
-    assert "talks to other processes (`allreduce_`)" in " ".join(said.split())
-    assert re.search(r"Twice .* right", said)
+    said.heard(told, "audit.other_processes")
+    assert "(`allreduce_`)" in told
+    assert re.search(r"Twice .* right", told)
 
 
 def test_functions_under_autocast_and_those_that_are_differentiated_once_are_checked():

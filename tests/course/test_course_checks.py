@@ -10,6 +10,8 @@ import torch
 from written_answers import PRODUCT, define, modern, product
 
 from nbautograd import messages
+from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.course.attempt import Attempt
 from nbautograd.course.checks import ROUTINES
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import CHECKS, Exercise
@@ -73,6 +75,8 @@ def test_a_right_answer_passes_what_it_should():
         ("value gradient", {"save": "ctx.save_for_backward(y := a * b)", "value": "y",
                             "unpack": "(y,) = ctx.saved_tensors",
                             "returned": "return y.mul_(g), g"}, "mutates_saved"),
+        ("value gradient", {"unpack": f"{UNPACK}; k = globals(); k['n'] = k.get('n', 0) + 1; assert k['n'] > 1"},
+            "backward_raised"),
         ("value edges", {"value": "a.view(3, 4) * b"}, "edge_raised"),
         ("value gradient edges", {"returned": "return g * b, g * a * (a.dim() == 2)"}, "edge_gradient"),
         ("value double_backward", {"returned": "return g * b.detach(), g * a.detach()"}, "double_backward_wrong"),
@@ -103,12 +107,22 @@ def test_a_wrong_value_is_shown_beside_the_right_one():
     assert "1 of 2 elements of output 1, such as 4.0 where 3.0 is right" in result.outcomes[1].sentences("what")[0]
 
 
+RULE = """@staticmethod
+    def vmap(info, in_dims, a, b):
+        moved = [t.expand(info.batch_size, *t.shape) if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims)]
+        return {}, 0
+"""
+
+
 @pytest.mark.parametrize(
     ("checks", "answer", "code"),
     [
         ("forward_mode", {"tangent": "da * b"}, "jvp_wrong"),
         ("forward_mode", {"tangent": "da @ b"}, "jvp_raised"),
         ("vmap", {"rule": ""}, "vmap_missing"),
+        ("vmap", {"rule": RULE.format("Multiply.apply(a, b)")}, "vmap_wrong"),
+        ("vmap", {"rule": RULE.format("Multiply.apply(moved[0], moved[1].detach())")}, "vmap_gradient"),
+        ("vmap", {"rule": RULE.format("moved[0] * moved[1]")}, "vmap_without_function"),
         (
             "vmap",
             {
@@ -126,6 +140,12 @@ def test_transforms(checks, answer, code):
 
 def test_a_function_without_jvp_and_in_the_old_style():
     assert check(asked("forward_mode vmap"), product()).codes == ("jvp_missing", "vmap_old_style")
+
+
+def test_a_wrong_second_derivative_is_told_where_the_checker_saw_none(monkeypatch):
+    monkeypatch.setattr(Attempt, "gradcheck", lambda *_: GradcheckReport("Multiply", "right"))
+    answer = product(returned="return g * b.detach(), g * a.detach()")
+    assert check(asked("double_backward"), answer).codes == ("double_backward_wrong",)
 
 
 def test_once_differentiable_is_told_apart():
@@ -168,6 +188,11 @@ LINEAR = """class Linear(Function):
     [
         (" + (0 if bias is None else bias)", "None if bias is None else g.sum(0)", ()),
         (" + bias", "g.sum(0)", ("omitted_raised", "none_raised")),
+        (
+            " + (ctx.save_for_backward(2 * x, w, bias) or 0 if bias is None else bias)",
+            "None if bias is None else g.sum(0)",
+            ("omitted_gradient", "none_gradient"),
+        ),
         (" + (1 if bias is None else bias)", "None if bias is None else g.sum(0)", ("omitted_value", "none_value")),
     ],
 )
@@ -294,6 +319,7 @@ def test_saved_bytes_are_counted(most, codes):
 
 def test_what_does_not_go_through_the_function():
     assert check(asked("value own_function"), lambda a, b: a * b).codes == ("not_through_function",)
+    assert check(asked("value", apply=lambda cls: cls.forward), 3).codes == ("cannot_call",)
     assert check(asked("value own_function", apply=lambda cls: cls.forward), define(
         "class Multiply:\n    forward = staticmethod(lambda a, b: a * b)", "Multiply"
     )).codes == ("no_function_class",)  # fmt: skip

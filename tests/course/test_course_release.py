@@ -178,6 +178,13 @@ def test_the_checksum_is_nbgraders():
         ({"right": "x * grad_output"}, "a right answer to `own_square` does not pass"),
         ({"wrong": "2 * ctx.saved_tensors[0] * grad_output"}, "passes all checks; it should fail with `sign`"),
         ({"expects": "swapped_inputs"}, "should fail with `swapped_inputs`, but fails with sign"),
+        (
+            {
+                "tags": ' exercise="own_square"',
+                "plain": "# %%exercise own_square\n### BEGIN SOLUTION\n### END SOLUTION",
+            },
+            "has two cells",
+        ),
         ({"plain": "1 / 0"}, "a cell raised ZeroDivisionError"),
         ({"plain": "if True:\n#     %pip install x"}, "a cell raised IndentationError"),
         ({"plain": "# return 2 * x * grad_output"}, "is still in /cells/4/source"),

@@ -10,6 +10,7 @@ import pytest
 from notebook_shell import DOUBLE
 
 from nbautograd import loading, magics
+from nbautograd.messages import text
 
 NAMES = {
     "gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches",
@@ -59,11 +60,11 @@ def test_nothing_is_printed(bare) -> None:
 def test_a_cold_kernel_counts_until_it_is_loaded(bare, monkeypatch) -> None:
     counted = threading.Semaphore(0)
     monkeypatch.setattr(loading, "PAUSE", 0)
-    monkeypatch.setattr(loading, "text", lambda name, seconds: counted.release() or f"{name} {seconds}")
+    monkeypatch.setattr(loading, "text", lambda *of, **told: counted.release() or text(*of, **told))
     bare.shell.user_ns["wait"] = lambda: [counted.acquire(timeout=60) for _ in range(3)]
     ran = bare("from nbautograd.loading import seconds_shown\nwith seconds_shown():\n    assert all(wait())")
     assert ran.error is None
-    assert all(one["text/plain"].startswith("magics.loading 0.") for one in ran.bundles[:2])
+    assert all(one["text/plain"].startswith("Loading torch and nbautograd: 0.") for one in ran.bundles[:2])
     assert ran.updates[-1] == {"text/plain": ""}
 
 

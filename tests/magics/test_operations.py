@@ -42,8 +42,12 @@ def test_its_gradient_is_reported_with_the_names_lines_and_a_tried_fix_of_the_ce
     assert "setup_context" in text  # the calls are recorded
 
 
-def test_without_inputs_it_is_told_how_to_check_it(filled) -> None:
-    ran = filled(CELL.format(options="", name="told"))
+@pytest.mark.parametrize("followed", [True, False])  # another torch keeps the functions of an operation elsewhere
+def test_without_inputs_it_is_told_how_to_check_it(filled, monkeypatch, followed) -> None:
+    if not followed:
+        monkeypatch.setattr("nbautograd.core.torch_private.library.looked_before", lambda _: False)
+        monkeypatch.setattr("nbautograd.core.recording.api._follow", lambda _: False)
+    ran = filled(CELL.format(options="", name=f"told_{followed}"))
     assert "--inputs x, beta" in " ".join(ran.bundles[-1]["text/plain"].split())
 
 

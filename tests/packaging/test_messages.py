@@ -10,7 +10,6 @@ from pathlib import Path
 from string import Formatter
 
 import pytest
-import said
 
 from nbautograd import messages
 from nbautograd.messages import LANGUAGES, catalogue, language, set_language, text
@@ -126,10 +125,6 @@ def test_every_sentence_that_is_asked_for_exists():
     missing = {key: file for key, file in asked_for().items() if key not in catalogue("en")}
     assert missing == {}
     assert len(asked_for()) > 40
-
-
-def test_what_is_open_exists():
-    assert set(said.OPEN) - catalogue("en").keys() == set()
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from nbautograd import explain
+from nbautograd.views.bundle import text
 
 
 class Programs(list[Any]):
@@ -51,6 +52,7 @@ def check(program: Any, expected: dict[str, Any]) -> None:
     """Explain a program, and compare what is named with what is expected."""
     torch.optim.SGD([torch.ones(1)], lr=0.1)  # torch makes folders with the first one
     found = explain(program, apart="fix" in expected)
+    text(found)
     params = {f.code.removeprefix("explain_"): f.params for f in reversed(found.findings)}
     named = {
         "code": found.code,

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from marked_answers import EXERCISES, SQUARE
@@ -77,10 +79,11 @@ def wait_until(condition):
 @pytest.mark.parametrize(
     ("address", "why"),
     [("dask:127.0.0.1:1", "executor"), ("ray://127.0.0.1:1", "executor"), ("dask://", "executor"),
-     ("dask://127.0.0.1:1", "distributed")],
+     ("dask://127.0.0.1:1", "distributed"), ("dask://127.0.0.1:1", "cluster")],
 )  # fmt: skip
 def test_an_address_that_is_none(address, why, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
+    there = types.SimpleNamespace(Client=Mock(side_effect=OSError("refused")))
+    monkeypatch.setitem(sys.modules, "distributed", there if why == "cluster" else None)
     with pytest.raises(MarkError) as raised, batch.executor(address=address):
         pass
     assert raised.value.message_id == f"course.mark.no_{why}"
