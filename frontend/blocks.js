@@ -84,7 +84,9 @@ export function beyondView(page, { counts, heading }) {
     const at = page.tolerance.get(),
       name = page.t("beyond", { tolerance: number(TOLERANCES[at], 2) });
     if (!heading) shown.dataset.heading = name + page.t("colon");
-    shown.textContent = heading ? name : counts ? count(counts[at]) : number(null);
+    shown.replaceChildren(
+      el("span", null, heading ? name : counts ? count(counts[at]) : number(null)),
+    );
   }
   page.tolerance.on(weigh, page.signal);
   weigh();
