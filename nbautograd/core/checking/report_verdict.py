@@ -224,9 +224,10 @@ def reason(run: GradcheckRun, block: Block) -> Phrase:
     if block.reason == "float32" and dtype.endswith("float16"):
         message = "checking.because_half"  # in double precision a mistake of its own would be gone
     params: dict[str, Any] = {"output": block.output_name, "input": block.input_name, "dtype": dtype}
-    if block.reason == "interrupted" and block.wrong:
+    if block.reason == "interrupted":
         counts = {"wrong": formats.count(block.wrong), "known": formats.count(block.matrices.known)}
-        return Phrase(f"{message}_wrong", **params, **counts, example=block.largest_difference())
+        said, largest = Phrase(message, **params, **counts), block.largest_difference()
+        return Phrase("checking.example", differ=said, largest=largest) if largest else said
     if message in AT_AN_ENTRY and block.worst is not None:
         at, value = run.values_at(block)
         params["output"] += formats.index(block.worst.output_index, block.output_complex)

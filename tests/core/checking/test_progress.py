@@ -78,7 +78,7 @@ def test_a_check_can_be_stopped_at_any_moment(moment):
     assert report.verdict == "cannot tell"
     done = (moment > 50) + (moment > 99)
     assert [b.verdict for b in report.blocks.values()] == [[], ["undecided"], ["match"]][done]
-    said = ("before any gradient was compared.", "before `d output / d x` was finished.", "the results so far.")[done]
+    said = ("before any gradient was compared.", "of them differ plainly.", "the results so far.")[done]
     assert str(report.reason).endswith(said)
 
 
@@ -266,7 +266,7 @@ def test_what_one_large_block_showed_until_then_is_said(kind, size, at, given):
     assert made.calls == at
     assert report.verdict == "cannot tell"
     assert not report.complete
-    assert report.reason.message_id == "checking.because_interrupted_wrong"
+    assert report.reason.message_id == "checking.example"
     [block] = report.blocks.values()
     assert 0 < block.wrong <= block.matrices.known
     assert block.worst.analytical == pytest.approx(2 * block.worst.numerical, rel=1e-5)
@@ -283,5 +283,5 @@ def test_nothing_is_said_of_one_that_is_right_so_far(at):
     report = gradcheck(right, doubles(40))
     assert made.calls == at
     assert report.verdict == "cannot tell"
-    assert "because_interrupted_wrong" not in str(getattr(report.reason, "message_id", ""))
+    assert getattr(report.reason, "message_id", "") != "checking.example"
     assert all(block.wrong == 0 for block in report.blocks.values())

@@ -21,7 +21,7 @@ from nbautograd.core.checking.diagnosis.predicates import PI, Clues
 from nbautograd.core.checking.meant import handed_on
 from nbautograd.core.checking.other_arguments import constants_in
 from nbautograd.core.checking.outside_state import names_outside
-from nbautograd.core.checking.point import Point
+from nbautograd.core.checking.point import GIVEN, Point
 from nbautograd.core.checking.points import SINGLES, points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
@@ -240,6 +240,8 @@ class Repair:
             for k, gradient in enumerate(gradients):
                 if k in wrong:
                     right = at.point.is_right(k, gradient) if k in left else False
+                    if right is None and at.kind is GIVEN and gradient is not None and not gradient.isfinite().all():
+                        right = False  # NaN at a kink, of which differences tell nothing, stays NaN
                     if right is False and at.kind.foreign and not at.was_right(k):
                         right = None
                     left -= {k} if right is False else set()
