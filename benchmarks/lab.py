@@ -12,8 +12,8 @@ import argparse
 import os
 import re
 import statistics
-import time
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,9 @@ def measure(page: Any, served: Any, rounds: int) -> None:
     print("| what | first change | longest silence | whole |\n|---|---|---|---|")
     row("`%load_ext`, cold kernel", cold)
     seconds = [mended(page, served, k) for k in range(rounds)]
-    print(f"| mended by {len(MENDING)} keys | | | {1000 * statistics.median(seconds):.0f} ({1000 * max(seconds):.0f}) |")
+    print(
+        f"| mended by {len(MENDING)} keys | | | {1000 * statistics.median(seconds):.0f} ({1000 * max(seconds):.0f}) |"
+    )
     for name, grad in (("right", RIGHT), ("wrong, with its fix", WRONG)):
         cells = ("%load_ext nbautograd", CLASS.format(grad_x=grad), CHECK, WHOLE)
         jupyter_app.visit(page, served, jupyter_app.write(served, f"{name[:5]}.ipynb", *cells))
@@ -105,7 +107,7 @@ def measure(page: Any, served: Any, rounds: int) -> None:
 
 
 def mended(page: Any, served: Any, number: int) -> float:
-    """Return the seconds from a wrong cell to a right one, by keys that are pressed as soon as there is something for them.
+    """Return the seconds from a wrong cell to a right one, each key pressed as soon as it has something to do.
 
     The cell is the README's; the kernel has loaded nbautograd, and checks for the first time.
     """

@@ -115,7 +115,7 @@ export class NotebookMarks {
         for (const mark of marks) {
           const home = homes[mark.checked],
             text = checked[mark.checked],
-            name = JSON.stringify([home?.id, text.text, mark]);
+            name = JSON.stringify([home?.id, text.text, { ...mark, checked: 0 }]);
           if (!home || seen.has(name)) continue; // two outputs say the same of it
           seen.add(name);
           const others = found.get(home.id) ?? [];

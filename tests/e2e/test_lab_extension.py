@@ -97,8 +97,11 @@ def line(page: Any, number: int, words: str) -> Any:
 
 
 def test_a_notebook_opened_again_has_its_marks_without_a_kernel(opened, checked):
-    """Only in the cell of the id; the same text in another cell is another cell."""
-    page = opened("again.ipynb", ("one", SQUARE, None), ("two", SQUARE, None), ("three", "Square.apply(x)", checked))
+    """Only in the cell of the id; the same text in another cell is another one. What an audit says too is said once."""
+    texts, marks = checked[MIME]["checked"], checked[MIME]["marks"]
+    audit = {MIME: {**checked[MIME], "checked": [*texts, *texts], "marks": [{**mark, "checked": 1} for mark in marks]}}
+    calls = (("three", "Square.apply(x)", checked), ("four", "%autograd_audit model(x)", audit))
+    page = opened("again.ipynb", ("one", SQUARE, None), ("two", SQUARE, None), *calls)
     expect(underlined(page, 1)).to_have_text([LINE])
     expect(cell(page, 1).locator(".nbag-sign")).to_have_text(["✗"])
     expect(ghost(page, 1)).to_contain_text(MENDED)

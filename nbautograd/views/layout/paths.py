@@ -263,7 +263,7 @@ def _short(chip: ClusterChip, small: Box, box: Box, rightwards: bool) -> Path:
         label_x = small.x + small.width + 4
     bend = BEND if rightwards else (end[0] - start[0]) // 2
     points = (start, (start[0] + bend, start[1]), (start[0] + bend // 3, end[1]), end)
-    return _path(keys, chip, points, (label_x, y - 4 if y <= border else y + LABEL + 1))
+    return _path(keys, chip, points, (label_x, y - 5 if y <= border else y + LABEL + 1))
 
 
 def _free_spot(spots: list[Point], width: int, taken: list[tuple[int, int, int]]) -> Point | None:
