@@ -204,20 +204,15 @@ def _starts_well(make: _Maker, draw: InputGenerator) -> Iterator[Failure]:
     weight, other = large().weight.detach(), large(1).weight.detach()
     low, high, spread = float(weight.min()), float(weight.max()), float(weight.std())
     small = bool(weight.isfinite().all()) and spread > 1e-3 and max(-low, high) < 10
-    if not small or abs(float(weight.mean())) > spread / 2:
+    varied = float((weight - other).std()) >= spread and len(weight.unique()) >= weight.numel() / 2
+    if not (small and varied) or abs(float(weight.mean())) > spread / 2:
         yield says(
             "badly_initialised",
-            "The weights of a new layer should be small random numbers; these are from {low:.3g} to {high:.3g}.",
-            "新建一层时，权重应当是较小的随机数；现在的范围是 {low:.3g} 到 {high:.3g}。",
+            "The weights of a new layer should be small random numbers, other ones for each layer; these are from"
+            " {low:.3g} to {high:.3g}.",
+            "新建一层时，权重应当是较小的随机数，每一层都不同；现在的范围是 {low:.3g} 到 {high:.3g}。",
             low=low,
             high=high,
-        )
-    elif float((weight - other).std()) < spread or len(weight.unique()) < weight.numel() / 2:
-        yield says(
-            "not_random",
-            "The weights of a new layer should be random; two layers of the same size begin with the same numbers, or"
-            " one layer has the same number many times.",
-            "新建一层时，权重应当是随机的；现在两个同样大小的层从一样的数开始，或者同一层里很多数是一样的。",
         )
 
 

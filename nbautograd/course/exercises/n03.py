@@ -100,43 +100,27 @@ def _judged(said: dict[TriedGradcheck, bool]) -> Failure | None:
 # hiding_input
 
 NOT_MATRIX = {
-    "en": "A float64 tensor with two dimensions is wanted.",
-    "zh": "需要一个 float64 的二维张量。",
-}
-NOT_SQUARE = {
-    "en": "With {shape} the wrong line does not even run: `input.mm(grad_output)` needs as many columns as rows.",
-    "zh": "形状为 {shape} 时，错误的那一行根本跑不起来：`input.mm(grad_output)` 要求列数等于行数。",
+    "en": "A square matrix of ordinary float64 numbers is wanted: else the wrong line does not even run.",
+    "zh": "需要一个由普通 float64 数组成的方阵，否则错误的那一行根本跑不起来。",
 }
 TOO_PLAIN = {
-    "en": "It hides the mistake, but it has zeros in it, and anybody would distrust it. Find one without a zero.",
-    "zh": "它确实藏得住错误，但里面有 0，谁见了都会起疑。找一个不含 0 的。",
-}
-ONE_NUMBER = {
-    "en": "It hides the mistake, but so does every single number. Find a larger one.",
-    "zh": "它确实藏得住错误，不过任何一个单独的数都藏得住。找一个更大的矩阵。",
+    "en": "It hides the mistake, but anybody would distrust it. Find a larger one without a zero.",
+    "zh": "它确实藏得住错误，但谁见了都会起疑。找一个更大的、不含 0 的。",
 }
 FOUND_OUT = {
     "en": "With this `a` the check finds the mistake. The wrong line lacks a transpose: for which matrices does"
     " that make no difference?",
     "zh": "用这个 `a`，检查就会发现错误。错误的那一行少了转置：什么样的矩阵，转不转置都一样？",
 }
-NOT_FINITE = {"en": "All entries should be ordinary numbers.", "zh": "每个元素都应当是普通的数。"}
 
 
 def _hides(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    if not isinstance(answer, Tensor) or answer.dim() != 2 or answer.dtype != torch.float64 or answer.numel() == 0:
+    a = answer.detach() if isinstance(answer, Tensor) and answer.dtype == torch.float64 else torch.empty(0)
+    if a.dim() != 2 or not 0 < a.shape[0] == a.shape[1] or not bool(torch.isfinite(a).all()):
         yield Failure("not_a_matrix", NOT_MATRIX)
-        return
-    a = answer.detach()
-    if a.shape[0] != a.shape[1]:
-        yield Failure("not_square", NOT_SQUARE, {"shape": tuple(a.shape)})
-    elif not bool(torch.isfinite(a).all()):
-        yield Failure("not_finite", NOT_FINITE)
     elif not torch.allclose(a, a.t(), rtol=1e-9, atol=1e-9):
         yield Failure("found_out", FOUND_OUT)
-    elif len(a) == 1:
-        yield Failure("too_plain", ONE_NUMBER)
-    elif bool((a == 0).any()):
+    elif len(a) == 1 or bool((a == 0).any()):
         yield Failure("too_plain", TOO_PLAIN)
 
 

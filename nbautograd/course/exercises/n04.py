@@ -20,10 +20,6 @@ def _scaled(draw: InputGenerator) -> tuple[Tensor, float]:
     return draw.normal(*draw.sizes(2)), (-1) ** draw.turn * float(draw.uniform(2.0, 3.0))
 
 
-def _constants(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    yield from _takes_none(answer, draw, [], 2.0)
-
-
 NONE_RAISES = {
     "en": "Where no gradient flows back, `None` arrives in this backward, and it raises {error}: {said}. Who turns"
     " materialising off has to expect that.",
@@ -91,10 +87,6 @@ ALONE_WRONG = {
     " you leave out?",
     "zh": "只用到 `{output}` 时，梯度不对。另一个输出的那一份是零，你略去的只有这一份吗？",
 }
-MATERIALIZED = {
-    "en": "For an unused output a tensor of zeros arrives in backward. Ask not to get one: set_materialize_grads.",
-    "zh": "对没用到的输出，backward 收到的是全零张量。请声明不要它：set_materialize_grads。",
-}
 
 
 def _one_output_only(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -114,7 +106,7 @@ def _one_output_only(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             return
         arrived = [item for grads, _ in calls for item in grads]
         if arrived and all(item is not None for item in arrived):
-            yield Failure("materialized", MATERIALIZED)
+            yield Failure("materialized", ZEROS_ARRIVE)
             return
     yield from _takes_none(answer, draw, [])
 
@@ -214,7 +206,7 @@ EXERCISES = (
         "value own_function gradient custom context edges",
         formula=lambda tensor, constant: tensor * constant,
         inputs=_scaled,
-        own=_constants,
+        own=lambda answer, draw: _takes_none(answer, draw, [], 2.0),
         edges=elementwise(-2.5),
     ),
     Exercise(

@@ -86,10 +86,6 @@ def _classified_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(classes, rows).t(), draw.integers(0, classes, rows)
 
 
-def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    return functional.layer_norm(x, weight.shape, weight, bias, 1e-5)
-
-
 def _rows_to_norm(draw: InputGenerator) -> tuple[Tensor, ...]:
     pages, rows, columns = draw.sizes(3)
     columns += 2  # of two numbers only the sign is left
@@ -152,7 +148,8 @@ EXERCISES = (
     ),
     Exercise(
         "layer_norm", "LayerNorm", "value own_function gradient edges",
-        formula=_layer_norm, inputs=_rows_to_norm, edges=_norm_edges,
+        formula=lambda x, weight, bias: functional.layer_norm(x, weight.shape, weight, bias, 1e-5),
+        inputs=_rows_to_norm, edges=_norm_edges,
     ),
     Exercise(
         "take_rows", "TakeRows", "value own_function gradient custom edges",

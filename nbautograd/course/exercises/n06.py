@@ -93,10 +93,6 @@ def _clamp_kinks(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
 # round_ste
 
 
-def _round(x: Tensor, levels: float) -> Tensor:
-    return (x * levels).round() / levels
-
-
 def _round_inputs(draw: InputGenerator) -> tuple[Any, ...]:
     # not near the jumps, where a difference of the last digit decides
     shape, levels = draw.sizes(2), int(draw.integers(2, 7))
@@ -105,18 +101,6 @@ def _round_inputs(draw: InputGenerator) -> tuple[Any, ...]:
 
 
 # spike
-
-
-def _spike(v: Tensor, k: float) -> Tensor:
-    return (v > 0).to(v.dtype)
-
-
-def _spike_vjp(v: Tensor, k: float, g: Tensor) -> Tensor:
-    return g / (1 + k * v.abs()) ** 2
-
-
-def _spike_inputs(draw: InputGenerator) -> tuple[Any, ...]:
-    return draw.away_from(draw.normal(*draw.sizes(2)), 0.0, 0.1), float(draw.uniform(1.0, 6.0))
 
 
 def _spike_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
@@ -168,12 +152,8 @@ SEES = {
     "zh": "{f} 在 x = {x:g} 处是光滑的，你却报告了折点。看看你算出的两个斜率在这一点各是多少。",
 }
 NOT_BOOL = {
-    "en": "A tensor of dtype torch.bool is wanted, and {got} came.",
-    "zh": "应当返回 dtype 为 torch.bool 的张量，实际得到的是 {got}。",
-}
-SHAPED = {
-    "en": "One answer for each element is wanted, so shape {expected}; {got} came.",
-    "zh": "每个元素都要有一个答案，形状应为 {expected}，实际是 {got}。",
+    "en": "One answer for each element is wanted, so torch.bool of shape {expected}; {got} came.",
+    "zh": "每个元素都要有一个答案，应当是形状为 {expected} 的 torch.bool，实际得到的是 {got}。",
 }
 MUTATES = {
     "en": "x is changed after the call. It belongs to the caller: compute with new tensors.",
@@ -231,9 +211,9 @@ def _finds_kinks(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         if not torch.equal(x, before):
             yield Failure("mutates_input", MUTATES)
             return
-        misshapen = _misshapen(found, x)
-        if misshapen is not None:
-            yield misshapen
+        if not isinstance(found, Tensor) or (found.dtype, found.shape) != (torch.bool, x.shape):
+            got = f"{found.dtype} {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+            yield Failure("not_bool", NOT_BOOL, {"expected": tuple(x.shape), "got": got})
             return
         for (at, left, right), seen in zip(points, found.flatten().tolist(), strict=True):
             if left != right and not seen:
@@ -243,15 +223,6 @@ def _finds_kinks(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
                 yield Failure("sees_kink", SEES, {"f": curve.name, "x": at})
                 return
     yield from _uses_settings(answer, draw)
-
-
-def _misshapen(found: Any, x: Tensor) -> Failure | None:
-    if not isinstance(found, Tensor) or found.dtype != torch.bool:
-        got = f"{found.dtype}" if isinstance(found, Tensor) else type(found).__name__
-        return Failure("not_bool", NOT_BOOL, {"got": got})
-    if found.shape != x.shape:
-        return Failure("wrong_shape", SHAPED, {"expected": tuple(x.shape), "got": tuple(found.shape)})
-    return None
 
 
 def _uses_settings(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -271,36 +242,10 @@ def _uses_settings(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             return
 
 
-# abs_uv
-
-SIGN = {
-    "en": "Every entry of the gradients has the right size, and at u = {u:.2f}, v = {v:.2f} the wrong sign. Is |u v|"
-    " growing or falling there when u grows?",
-    "zh": "梯度每一项的大小都对，可在 u = {u:.2f}、v = {v:.2f} 处符号不对。在那里，u 增大时 |u v| 是变大还是变小？",
-}
-
-
-def _sign_lost(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    u, v = (x.requires_grad_() for x in _pair(draw))
-    fn = answer.apply if hasattr(answer, "apply") else answer
-    ones = torch.ones_like(u)
-    try:
-        found = torch.autograd.grad(fn(u, v), (u, v), ones, allow_unused=True)
-    except RuntimeError:  # the check of the gradient tells it
-        return
-    right = torch.autograd.grad((u * v).abs(), (u, v), ones)
-    pairs = [(a, b) for a, b in zip(found, right, strict=True) if a is not None and a.shape == b.shape]
-    if len(pairs) == 2 and all(torch.allclose(a.abs(), b.abs()) for a, b in pairs):
-        other = sum(((a.detach() * b) < 0).int() for a, b in pairs)
-        if isinstance(other, Tensor) and bool(other.any()):
-            k = int(other.flatten().argmax())
-            yield Failure("sign_lost", SIGN, {"u": u.flatten()[k].item(), "v": v.flatten()[k].item()})
-
-
 EXERCISES = (
     Exercise(
         "abs_uv", "AbsUV",
-        "value own_function custom gradient kinks edges", own=_sign_lost,
+        "value own_function gradient kinks edges",
         formula=lambda u, v: (u * v).abs(),
         inputs=_pair, kinks=_pair_at_kinks, edges=_pair_edges,
         notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
@@ -313,11 +258,14 @@ EXERCISES = (
     ),
     Exercise(
         "round_ste", "RoundSTE", "value own_function gradient edges",
-        formula=_round, vjp=lambda x, levels, g: g, inputs=_round_inputs, edges=elementwise(4),
+        formula=lambda x, levels: (x * levels).round() / levels,
+        vjp=lambda x, levels, g: g, inputs=_round_inputs, edges=elementwise(4),
     ),
     Exercise(
         "spike", "Spike", "value own_function gradient edges custom",
-        formula=_spike, vjp=_spike_vjp, inputs=_spike_inputs, edges=_spike_edges, own=_learns, notes=SPIKE,
+        formula=lambda v, k: (v > 0).to(v.dtype), vjp=lambda v, k, g: g / (1 + k * v.abs()) ** 2,
+        inputs=lambda draw: (draw.away_from(draw.normal(*draw.sizes(2)), 0.0, 0.1), float(draw.uniform(1.0, 6.0))),
+        edges=_spike_edges, own=_learns, notes=SPIKE,
     ),
     Exercise("find_kinks", "find_kinks", "custom", own=_finds_kinks),
 )  # fmt: skip

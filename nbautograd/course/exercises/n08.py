@@ -95,12 +95,8 @@ def _uses_grad_dx(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 # gradient_penalty
 
 NO_NUMBER = {
-    "en": "A tensor is wanted, and a value of type {got} came: nothing can be differentiated through that.",
-    "zh": "应当返回张量，实际得到的是 {got} 类型的值，无法继续求导。",
-}
-SHAPED = {
-    "en": "The penalty is one number, so its shape is (); yours is {got}.",
-    "zh": "惩罚项是一个数，形状应为 ()，你的是 {got}。",
+    "en": "The penalty is one number, a tensor of shape (), so that it can be differentiated; {got} came.",
+    "zh": "惩罚项是一个数，应当是形状为 () 的张量，这样才能继续求导；实际得到的是 {got}。",
 }
 VALUE = {
     "en": "For a batch of {n} rows in {d} dimensions the penalty is {right:.6g}, and yours is {got:.6g}. "
@@ -154,10 +150,9 @@ def _critic(bent: Callable[[Tensor], Tensor], w: Tensor) -> Callable[[Tensor], T
 
 
 def _not_the_penalty(penalty: Any, right: Tensor, size: tuple[int, int]) -> Failure | None:
-    if not isinstance(penalty, Tensor):
-        return Failure("no_number", NO_NUMBER, {"got": type(penalty).__name__})
-    if penalty.shape != ():
-        return Failure("wrong_shape", SHAPED, {"got": tuple(penalty.shape)})
+    if not isinstance(penalty, Tensor) or penalty.shape != ():
+        got = tuple(penalty.shape) if isinstance(penalty, Tensor) else type(penalty).__name__
+        return Failure("no_number", NO_NUMBER, {"got": got})
     if not close(penalty, right, 1e-5):
         params = {"n": size[0], "d": size[1], "right": right.item(), "got": penalty.item()}
         return Failure("wrong_value", VALUE, params)

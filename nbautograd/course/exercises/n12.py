@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
-from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -141,60 +139,6 @@ def _leaves_the_rest(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         yield Failure("types_ignored", STRANGER)
 
 
-MEAN = (torch.mean, "mean")  # how a table may call it
-NO_TABLE = {
-    "en": "All calls are answered, but by no table: neither the class nor the cell has a dict with torch.mean in it."
-    " Who wants one function more should not have to change `__torch_function__`.",
-    "zh": "每个调用都回答对了，但没有用到表：类里和单元格里都找不到含有 torch.mean 的字典。"
-    "以后要多支持一个函数，不应当再去改 `__torch_function__`。",
-}
-TABLE_UNREAD = {
-    "en": "{function}, put into the table, is not called: `{what}` {got}. Where does `__torch_function__` look up what"
-    " to call?",
-    "zh": "把 {function} 登记到表里之后，它没有被调用：`{what}` {got}。"
-    "`__torch_function__` 是到哪里去找该调用的函数的？",
-}
-
-
-def _within_reach(answer: Any) -> Iterator[Any]:
-    """Yield what the class holds, and what its methods read: in the cells, in closures, on objects."""
-    method = getattr(answer.__torch_function__, "__func__", answer.__torch_function__)
-    waiting, seen = [method, *(value for cls in answer.__mro__ for value in vars(cls).values())], dict[int, Any]()
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen or isinstance(value, (type, ModuleType)):
-            continue
-        seen[id(value)] = value
-        yield value
-        waiting += [getattr(value, "__self__", None), *getattr(value, "__dict__", {}).values()]
-        if isinstance(value, FunctionType) and value.__globals__ is getattr(method, "__globals__", None):
-            read = inspect.getclosurevars(value)
-            waiting += [*read.nonlocals.values(), *read.globals.values()]
-
-
-def _reads_its_table(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    """Check that a function that is entered in the table is answered from then on."""
-    tables = [one for one in _within_reach(answer) if isinstance(one, dict) and {*MEAN} & {*one}]
-    if not tables:
-        yield Failure("no_table", NO_TABLE)
-        return
-    for function in draw.some([function for function, rest in NOT_IN_THE_TABLE.items() if not rest], 2):
-        (n, value), name = _numbers(draw), f"torch.{function.__name__}"
-        keys = [function if torch.mean in table else function.__name__ for table in tables]
-        s = answer(n, value)
-        for table, key in zip(tables, keys, strict=True):
-            table[key] = lambda s: ("answered", s)
-        try:
-            tried = Tried(f"{name}({answer.__name__}({n}, {value}))", function, s)
-        finally:
-            for table, key in zip(tables, keys, strict=True):
-                del table[key]
-        if tried.error is not None or tried.value != ("answered", s):
-            got = f"-> {tried.value!r}" if tried.error is None else f"raises {type(tried.error).__name__}"
-            yield Failure("table_unread", TABLE_UNREAD, {"function": name, "what": tried.what, "got": got})
-            return
-
-
 A_TENSOR = {
     "en": "`{name}` is a kind of tensor: torch knows it and computes with its n² numbers. Here it is to hold n and one"
     " value, and answer by `__torch_function__` alone.",
@@ -212,7 +156,7 @@ def _scalar_tensor(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     yield from (told := list(_is_a_tensor(answer)))
     if told:
         return
-    checks = (_means, _adds_alike, _adds_mixed, _leaves_the_rest, _reads_its_table)
+    checks = (_means, _adds_alike, _adds_mixed, _leaves_the_rest)
     yield from first(*(check(answer, draw) for check in checks))
 
 
@@ -260,7 +204,6 @@ def _dense_fallback(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             found = failures[0]
             yield Failure("recursion" if found.code == "recursion" else code, found.sentence, found.params)
             return
-    yield from _reads_its_table(answer, draw)
     given = [s, t]
     torch.stack(given)
     if any(a is not b for a, b in zip(given, (s, t), strict=True)):

@@ -18,12 +18,9 @@ from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.n07 import in_place, on_a_copy
 from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.exercises.tried import NOT_A_FUNCTION
 
 # lean_cross_entropy
-
-
-def _smoothed(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
-    return functional.cross_entropy(logits, target, label_smoothing=smoothing)
 
 
 def _classified(draw: InputGenerator) -> tuple[Any, ...]:
@@ -40,10 +37,6 @@ def _classified_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
 
 
 # recomputed_norm
-
-
-def _conv_norm(x: Tensor, weight: Tensor) -> Tensor:
-    return functional.batch_norm(functional.conv2d(x, weight), None, None, training=True)
 
 
 def _images(draw: InputGenerator) -> tuple[Tensor, Tensor]:
@@ -94,8 +87,8 @@ BYTES = {
     "zh": "为反向传播留了 {got} 字节，而输入只有 {least} 字节。`function` 的中间结果不要保存。",
 }
 RAISES = {
-    "en": "backward raises {error}: {said}",
-    "zh": "backward 抛出了 {error}：{said}",
+    "en": "It raises {error}: {said}. An input may want no gradient, such as a tensor of whole numbers.",
+    "zh": "抛出了 {error}：{said}。有的输入不需要梯度，例如整数张量。",
 }
 NONE = {
     "en": "Input {number} of `function` wants a gradient, and none arrives. Count the arguments of forward: which of"
@@ -124,10 +117,6 @@ CALLS = {
     "en": "`function` runs {forward} times in forward and {backward} times in backward; once each is enough.",
     "zh": "`function` 在前向里运行了 {forward} 次，在反向里运行了 {backward} 次；各一次就够了。",
 }
-WITHOUT = {
-    "en": "An input that wants no gradient, a tensor of whole numbers, is too much for it: {error}: {said}",
-    "zh": "遇到不需要梯度的输入（整数张量）就报错了：{error}：{said}",
-}
 
 
 def _block(x: Tensor, weight: Tensor) -> Tensor:
@@ -146,10 +135,6 @@ def _error(error: Exception) -> dict[str, str]:
     return {"error": type(error).__name__, "said": str(error).split("\n")[0][:160]}
 
 
-NO_FUNCTION = {
-    "en": "`Checkpoint` should be a Function of your own, with forward and backward.",
-    "zh": "`Checkpoint` 应当是你自己写的 Function，带有 forward 和 backward。",
-}
 GRAPH = {
     "en": "In forward `function` runs with gradients switched on, so a graph is there already. It is to run without"
     " one; backward runs it again.",
@@ -161,20 +146,16 @@ GRAPH = {
 def _is_own(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
     own, recording = function_class(answer), []
     if own is None or any(base.__module__.startswith("torch.utils") for base in own.__mro__):
-        return Failure("not_a_function", NO_FUNCTION)
+        return Failure("not_a_function", NOT_A_FUNCTION, {"name": "Checkpoint"})
 
     def block(*given: Tensor) -> Tensor:
         recording.append(torch.is_grad_enabled())
         return _block(*given)
 
     in_graph = functions_of((answer.apply(block, *inputs),))
-    return (
-        Failure("not_a_function", NO_FUNCTION)
-        if own not in in_graph
-        else Failure("graph_in_forward", GRAPH)
-        if any(recording)
-        else None
-    )
+    if own not in in_graph:
+        return Failure("not_a_function", NOT_A_FUNCTION, {"name": "Checkpoint"})
+    return Failure("graph_in_forward", GRAPH) if any(recording) else None
 
 
 def _checkpoints(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -272,20 +253,22 @@ def _whole_numbers(answer: Any, draw: InputGenerator) -> Failure | None:
         (found,) = torch.autograd.grad(answer.apply(_picking, x, index).sum(), x)
         (right,) = torch.autograd.grad(_picking(x, index).sum(), x)
     except Exception as error:
-        return Failure("input_without_gradient", WITHOUT, _error(error))
+        return Failure("backward_raises", RAISES, _error(error))
     return None if torch.allclose(found, right) else Failure("gradient", GRADIENT, {"number": 1})
 
 
 EXERCISES = (
     Exercise(
         "lean_cross_entropy", "LeanCrossEntropy", "value own_function gradient context edges",
-        formula=_smoothed, inputs=_classified,
+        formula=lambda logits, target, smoothing: functional.cross_entropy(logits, target, label_smoothing=smoothing),
+        inputs=_classified,
         edges=_classified_edges,
         saved_bytes=lambda logits, target, smoothing: 8 * (logits.numel() + 2 * len(target)),
     ),
     Exercise(
         "recomputed_norm", "ConvNorm", "value own_function gradient context edges",
-        formula=_conv_norm, inputs=_images, edges=_image_edges,
+        formula=lambda x, weight: functional.batch_norm(functional.conv2d(x, weight), None, None, training=True),
+        inputs=_images, edges=_image_edges,
         saved_bytes=lambda x, weight: 8 * (x.numel() + weight.numel() + 2 * len(weight)),
     ),
     Exercise(

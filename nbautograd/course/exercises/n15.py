@@ -15,7 +15,7 @@ from torch.autograd import Function
 from nbautograd.core.checking.problem import functions_of
 from nbautograd.core.pytrees import tensors
 from nbautograd.core.user_source import function_class
-from nbautograd.course.attempt import close, cotangents, forward, is_float, plain, ready, vjp
+from nbautograd.course.attempt import close, forward, is_float, plain, ready, vjp
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.tried import NOT_A_FUNCTION
@@ -168,12 +168,6 @@ TOO_SHORT = {
     "zh": "运算是对的。可是从这个 backward 真正用得着的部分，只能生成 {count} 个变异体，而这里要 {whole} 个；"
     "删掉也不影响结果的代码不算。请用 `def` 写 backward，把每一步都写在里面，并选一个更复杂些的运算。",
 }
-SEPARABLE = {
-    "en": "Right, but too plain: no number of the gradient depends on any number of the inputs but its own. Choose an"
-    " operation in which several numbers meet.",
-    "zh": "运算是对的，但太简单：梯度的每个数最多只取决于输入里与它对应的那一个数。"
-    "请选一个要把多个数合在一起算的运算。",
-}
 
 
 def _operation(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -188,33 +182,6 @@ def _operation(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         yield failures[0]
     elif len(made) < COUNT:
         yield Failure("too_short", TOO_SHORT, {"count": len(made), "whole": COUNT})
-    elif _is_separable(answer):
-        yield Failure("separable_operation", SEPARABLE)
-
-
-def _is_separable(answer: Any) -> bool:
-    """Return True if no number of the gradient changes when all numbers of the inputs do but its own."""
-    here, there = (tuple(answer.example(seed)) for seed in (0, 1))
-    floating = [k for k, x in enumerate(here) if is_float(x)]
-    before = _gradients(answer, here)
-    for which, k in enumerate(floating):
-        for n in range(min(here[k].numel(), ENOUGH)):
-            others = {j: there[j].flatten()[torch.arange(here[j].numel()) % there[j].numel()] for j in floating}
-            others[k][n] = here[k].flatten()[n]
-            mixed = [others[j].reshape(x.shape) if j in others else x for j, x in enumerate(here)]
-            try:
-                after = _gradients(answer, mixed)
-            except Exception:  # numbers that do not go together meet in it
-                return False
-            if not close(after[which].flatten()[n], before[which].flatten()[n], 1e-9):
-                return False
-    return True
-
-
-def _gradients(answer: Any, inputs: Sequence[Any]) -> list[Tensor]:
-    run = forward(answer.plain, ready(inputs))
-    found = vjp(run, cotangents(run.outputs, 0))
-    return [torch.zeros_like(x) if g is None else g for g, x in zip(found, filter(is_float, run.inputs), strict=True)]
 
 
 def _declared(answer: Any) -> Exercise:

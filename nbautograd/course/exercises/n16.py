@@ -91,17 +91,13 @@ def _differentiates(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         data = _matrix(draw)
         (expected,) = torch.autograd.grad(run(leaf := data.clone().requires_grad_()), leaf)
         x = answer(data).requires_grad_()
-        tried = Tried(what, _backward, run, x)
+        tried = Tried(what, lambda run, x: run(x).backward(), run, x)
         yield from tried.refused("backward_raised")
         if tried.error is None:
             got = getattr(x.grad, "inner", None)
             if got is None or not torch.allclose(got, expected):
                 shown = {"what": f"{what}: x.grad.inner", "got": got, "expected": expected.tolist()}
                 yield Failure("backward_raised", WRONG_VALUE, shown)
-
-
-def _backward(run: Program, x: Any) -> None:
-    run(x).backward()
 
 
 def _counting_wrapper(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -206,30 +202,19 @@ def _behaves(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         return
     alone = _right_log(lambda: inner(x))
     if list(second_log.names) != alone:
-        yield Failure("logs_shared", INNER, {"what": two, "got": list(second_log.names)[:9], "expected": alone})
+        shown = {"what": f"with OpLog() inside another: {two}", "got": list(second_log.names)[:9], "expected": alone}
+        yield Failure("logs_shared", WRONG_VALUE, shown)
         return
     around = _right_log(lambda: outer(x))
     expected = ["aten.add.Tensor", *around, *alone, *around]
     if list(first_log.names) != expected:
         shown = {"what": f"{one}; with OpLog(): {two}; {one}", "got": list(first_log.names)[:12], "expected": expected}
-        yield Failure("outer_log_wrong", OUTER, shown)
+        yield Failure("outer_log_wrong", WRONG_VALUE, shown)
 
 
 LEFT_OVER = {
     "en": "A new log begins with {got}, which another one saw. Whose list is `names`?",
     "zh": "新的日志一开始就有 {got}，那是另一个日志看到的。`names` 这个列表是谁的？",
-}
-INNER = {
-    "en": "Two logs, one inside the other: in the inner one runs `{what}`, so it should hold {expected}, and holds"
-    " {got}. Whose list is `names`?",
-    "zh": "两个日志，一个套着一个：里面的只运行了 `{what}`，应当是 {expected}，实际却是 {got}。"
-    "`names` 这个列表是谁的？",
-}
-OUTER = {
-    "en": "Two logs, one inside the other: in the outer one runs `torch.add(x, x, alpha=3); {what}`, so it should hold"
-    " {expected}, and holds {got}.",
-    "zh": "两个日志，一个套着一个：外面的运行了 `torch.add(x, x, alpha=3); {what}`，应当是 {expected}，"
-    "实际却是 {got}。",
 }
 
 
@@ -242,22 +227,14 @@ def _op_log(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 # nan_watch
 
 BLAMED = {
-    "en": "`{what}`: `watch.first` is {got}, and nothing is to be blamed. What was not finite was so before"
-    " the operation began; where did that stand among the arguments?",
-    "zh": "`{what}`：`watch.first` 是 {got}，可这里没有谁该受责怪。不是有限的那个数"
-    "在运算开始之前就有了：它在参数的哪里？",
-}
-ALL_FINITE = {
-    "en": "`{what}`: `watch.first` is {got}, and every number on the way is finite. What do you ask of a result?",
-    "zh": "`{what}`：`watch.first` 是 {got}，可一路上每个数都是有限的。你是怎样判断一个结果的？",
+    "en": "`{what}`: `watch.first` is {got}, and nothing is to be blamed: all is finite, or something among the"
+    " arguments was not before the operation began.",
+    "zh": "`{what}`：`watch.first` 是 {got}，可这里没有谁该受责怪：要么一路都是有限的数，"
+    "要么运算开始之前，参数里就已经有不是有限的数了。",
 }
 MISSED = {
     "en": "`{what}`: `watch.first` is {got}; {expected} gave the first NaN or infinity.",
     "zh": "`{what}`：`watch.first` 是 {got}，而第一个 NaN 或无穷大来自 {expected}。",
-}
-IN_PLACE = {
-    "en": "`{what}` writes its result over what it was given. When do you look at the arguments?",
-    "zh": "`{what}` 把结果写在了传入的张量上。你是什么时候查看参数的？",
 }
 SHARED = {
     "en": "A second `NanWatch` begins with {got} of the first one.",
@@ -359,10 +336,8 @@ def _finds_the_first(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             return
         if watch.first != expected:
             named = expected is not None and watch.first is not None and code != "not_the_first"
-            blamed = ALL_FINITE if code == "blames_nobody_wrongly" else BLAMED
-            sentence = blamed if expected is None else IN_PLACE if code == "in_place_missed" and not named else MISSED
-            code = "names_wrong" if named else code
-            yield Failure(code, sentence, {"what": what, "got": repr(watch.first), "expected": repr(expected)})
+            told = {"what": what, "got": repr(watch.first), "expected": repr(expected)}
+            yield Failure("names_wrong" if named else code, BLAMED if expected is None else MISSED, told)
             return
 
 
