@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FunctionType
+from typing import NamedTuple
 
 from nbautograd.core import user_source
 from nbautograd.core.findings import Finding, Fix
@@ -48,9 +49,7 @@ def recognise(cls: type) -> Legacy | None:
     source = read_source(cls)
     name, line = cls.__name__, source.lines.get("forward") if source is not None else None
     migration = migrate(source.text, name) if source is not None else None
-    before = migration.before if migration is not None else f"{name}()(...)"
-    after = migration.after if migration is not None else f"{name}.apply(...)"
-    text = migration.source if migration is not None else ""
+    text, before, after = migration or ("", f"{name}()(...)", f"{name}.apply(...)")
     params = {"function": name, "before": before, "after": after, "line": line}
     fix = Fix(text, verified=False, line=None) if text else None
     found = Finding("legacy", "bug", "recording.legacy", params, None, line, fix)
@@ -60,8 +59,7 @@ def recognise(cls: type) -> Legacy | None:
 Edit = tuple[tuple[int, int], tuple[int, int], str]  # (line, byte column) of start and end, new text
 
 
-@dataclass(frozen=True)
-class Migration:
+class Migration(NamedTuple):
     """The rewritten class and how it is called, then and now."""
 
     source: str

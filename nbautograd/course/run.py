@@ -96,11 +96,9 @@ def _stands_for_answer(node: ast.stmt) -> bool:
     value = (
         getattr(node, "value", None) if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)) else None
     )
-    return (isinstance(value, ast.Constant) and value.value is ...) or _raises_as_nbgraders_stub(node)
-
-
-def _raises_as_nbgraders_stub(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) == "NotImplementedError()"
+    if isinstance(node, ast.Raise):  # nbgrader's stub
+        return node.exc is not None and ast.unparse(node.exc) == "NotImplementedError()"
+    return isinstance(value, ast.Constant) and value.value is ...
 
 
 def _outcomes(

@@ -270,16 +270,12 @@ def _reference(
     magic: str, call: CallExpression, node: ast.expr, namespace: Namespace
 ) -> tuple[Callable[..., Any], str]:
     """Return the second expression as a function of the first call's arguments, and what to call it."""
-    if isinstance(node, ast.Call) and not node.keywords and list(map(ast.dump, node.args)) == _dumps(call):
+    if isinstance(node, ast.Call) and not node.keywords and [*map(ast.dump, node.args)] == [*map(ast.dump, call.nodes)]:
         return evaluate_call(node, magic, namespace).function, ast.unparse(node.func)
     function = as_function(node, call.nodes, namespace)
     if function is None:
         raise UsageError(messages.text("magics.other_arguments", magic=magic, text=ast.unparse(node)))
     return function, ast.unparse(node)
-
-
-def _dumps(call: CallExpression) -> list[str]:
-    return [ast.dump(node) for node in call.nodes]
 
 
 def _statement(frame: Any, shell: Any) -> tuple[ast.stmt | None, bool]:

@@ -67,7 +67,7 @@ class CellPresenter:
         if chosen is None:
             if not failed and not traced:
                 output.show_message("magics.no_function")
-        elif _unrecorded(chosen) and not failed and not options.inputs:
+        elif not (failed or options.inputs or library.looked_before(chosen)) and library.stands_for_operation(chosen):
             arguments = ", ".join(argument_names(chosen)) or "..."
             output.show_message("magics.operation", operation=chosen.__name__, arguments=arguments)
         elif failed or not options.inputs or recognise(chosen) is not None:
@@ -150,10 +150,6 @@ class CellPresenter:
         out_of_budget = any(finding.code in NOT_INTERRUPTED for finding in check.findings)
         if not check.complete and not out_of_budget:
             output.count_as_interrupted(self.shell, result)
-
-
-def _unrecorded(cls: type) -> bool:
-    return library.stands_for_operation(cls) and not library.looked_before(cls)
 
 
 def _is_function(value: Any) -> bool:

@@ -327,7 +327,10 @@ def measures(one: TensorSnapshot) -> dict[str, Any]:
         return {**statistics(array), "sampled": array.size, "thumbnail": pictured(runs)["thumbnail"]}
     repeats = prod(one.shape or ()) // array.size if array.size else 1
     if repeats > 1:
-        return {**_repeated(statistics(array), repeats), "thumbnail": pictured(array)["thumbnail"]}
+        fields = statistics(array)
+        counts = {name: fields[name] * repeats for name in ("zeros", "nan", "inf")}
+        norm = {"norm": fields["norm"] * sqrt(repeats)} if "norm" in fields else {}
+        return {**fields, **counts, **norm, "thumbnail": pictured(array)["thumbnail"]}
     return {**statistics(array), **pictured(array), "values": shown(array)}
 
 
@@ -339,12 +342,6 @@ def _measure(one: TensorSnapshot) -> int:
         return len(one.data)
     one.measured, one.data = fields, None
     return 3 * int(fields["thumbnail"].nbytes)
-
-
-def _repeated(fields: dict[str, Any], times: int) -> dict[str, Any]:
-    counts = {name: fields[name] * times for name in ("zeros", "nan", "inf")}
-    norm = {"norm": fields["norm"] * sqrt(times)} if "norm" in fields else {}
-    return {**fields, **counts, **norm}
 
 
 REPEATED = 2**16  # elements; of a tensor with more, those that ``expand`` repeats are looked at once

@@ -434,12 +434,6 @@ class _Tap:
             setattr(self.owner, self.method, self.spy.original)
 
 
-def _taps(cls: type) -> tuple[_Tap, ...]:
-    function = InstrumentedFunction(cls)
-    backwards = [method for method in ("backward", "vjp") if method in defining_classes(cls)]
-    return tuple(_Tap(function, cls, method) for method in ("forward", *backwards))
-
-
 class _MethodWatcher(MethodRecorder):
     """Shows forwards that begin and backwards that end to all who watch; it makes no record."""
 
@@ -529,7 +523,9 @@ class _Hook:
                 if cls.__module__.startswith("torch._functorch.") and not self._of_torch_func(cls):
                     return
                 with self._lock:
-                    taps = self.taps[cls] = _taps(cls)
+                    function, own = InstrumentedFunction(cls), defining_classes(cls)
+                    methods = ("forward", *(method for method in ("backward", "vjp") if method in own))
+                    taps = self.taps[cls] = tuple(_Tap(function, cls, method) for method in methods)
             armed, *_ = [tap.stand() for tap in taps]
             state.armed = armed or state.armed  # the next lookup of forward in this thread, which is PyTorch's
         except Exception as error:

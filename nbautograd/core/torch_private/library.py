@@ -211,14 +211,9 @@ def looked_before(fn: Any) -> bool:
     return "_look" in vars(type(definition_of(fn)))
 
 
-def implementation_of(fn: Any) -> Any:
-    """Return the function that an operation was made of; None where there is none to be had."""
-    return _raw(definition_of(fn), "_init_fn")
-
-
 def written_in_main(fn: Any) -> bool:
     """Return True for an operation that was written in a script or a notebook."""
-    return getattr(implementation_of(fn), "__module__", "") == "__main__"
+    return getattr(_raw(definition_of(fn), "_init_fn"), "__module__", "") == "__main__"
 
 
 def leave(definition: Any) -> Any:

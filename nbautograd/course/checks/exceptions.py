@@ -41,9 +41,6 @@ def plainly(code: str, error: Exception, **params: Any) -> Failure:
 
 
 def _line(error: Exception) -> int | None:
-    lines = [n for f, n in traceback.walk_tb(error.__traceback__) if _is_cells(f.f_code.co_filename)]
+    ran = [(f.f_code.co_filename, n) for f, n in traceback.walk_tb(error.__traceback__)]
+    lines = [line for file, line in ran if file.startswith("<") or "ipykernel_" in file]  # of cells
     return lines[-1] if lines else None
-
-
-def _is_cells(file: str) -> bool:
-    return file.startswith("<") or "ipykernel_" in file

@@ -69,14 +69,10 @@ def calls(cls: Any) -> Iterator[tuple[str, str, int]]:
                 continue
             if isinstance(node.func, ast.Name) and not _is_own(function, node.func.id):
                 yield method, node.func.id, first + node.lineno - 1
-            elif isinstance(node.func, ast.Attribute) and not (node.args and _is_ctx(node.args[0])):
+            elif isinstance(node.func, ast.Attribute) and [ast.unparse(one) for one in node.args[:1]] != ["ctx"]:
                 yield method, node.func.attr, first + node.lineno - 1
 
 
 def _is_own(method: Any, name: str) -> bool:
     helper = inspect.unwrap(method).__globals__.get(name)
     return inspect.isfunction(helper) and helper.__module__ == method.__module__
-
-
-def _is_ctx(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "ctx"

@@ -49,28 +49,19 @@ def _parameters(formula: Any) -> list[inspect.Parameter]:
 def _everywhere(attempt: Attempt, points: Iterable[Inputs], kind: str, **params: Any) -> Iterator[Failure]:
     """Yield one failure, for the first of these points where something is wrong."""
     for inputs in points:
-        shapes = _shapes(inputs)
         found = _value_at(attempt, inputs)
         if found is None:
             found = _gradient_at(attempt, inputs)
         if found is not None:
-            what = {"value": "value", "gradient": "gradient"}.get(_about(found.code), "raised")
-            names = {**found.params, "shapes": shapes, "said": _quoted(found), **params}
+            raised = "raised" in found.code or found.code.startswith("exception")
+            what = "gradient" if found.code == "gradient" else "raised" if raised else "value"
+            # what was raised in its own words, or else the sentence about it
+            sentence = found.sentence
+            said = Phrase(sentence, **found.params) if isinstance(sentence, str) else sentence
+            names = {"said": said, **found.params, "shapes": _shapes(inputs), **params}
             more = (found.sentence, *found.more) if what == "gradient" else found.more
-            sentence = "omitted" if kind == "none" else kind
-            yield Failure(f"{kind}_{what}", f"course.{sentence}_{what}", names, more)
+            yield Failure(f"{kind}_{what}", f"course.{'omitted' if kind == 'none' else kind}_{what}", names, more)
             return
-
-
-def _quoted(found: Failure) -> Any:
-    """Quote what was raised in its own words, or else the sentence about it, in the language of the moment."""
-    if "said" in found.params:
-        return found.params["said"]
-    return Phrase(found.sentence, **found.params) if isinstance(found.sentence, str) else found.sentence
-
-
-def _about(code: str) -> str:
-    return {"gradient": "gradient"}.get(code, "raised" if "raised" in code or code.startswith("exception") else "value")
 
 
 def _value_at(attempt: Attempt, inputs: Inputs) -> Failure | None:
