@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nbautograd.course.draw import InputGenerator
-from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercise import Exercise
 from nbautograd.course.exercises.shapes import of_sizes
 
 INF = float("inf")
@@ -23,13 +23,6 @@ SUBTRACT = {
     " how large do your exponents become?",
     "zh": "输入形状为 {shapes} 时不对。这里试的数，有些接近 1000 或 -1000：你取指数的那些数，最大会到多少？",
 }
-LAST_ONE = {
-    "en": "A row of the table that was taken several times has not got the sum of what came back for it. What does an"
-    " assignment by index do with the second of two equal indices?",
-    "zh": "表里被取了好几次的那一行，没有得到各次送回的梯度之和。按下标赋值时，遇到重复的下标会怎样？",
-}
-
-
 _READY = {"logsumexp", "logaddexp", "softmax", "log_softmax", "nll_loss", "cross_entropy"}
 FROM_SCRATCH = {"forward": _READY, "backward": _READY}
 
@@ -116,14 +109,6 @@ def _taken_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(columns, rows).t(), torch.full((many,), rows - 1)
 
 
-def _added(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    rows, columns = draw.sizes(2)
-    table = draw.normal(rows + 1, columns).requires_grad_()
-    (found,) = torch.autograd.grad(answer.apply(table, torch.tensor([1, 0, 1, 1])).sum(), table)
-    if found.shape == table.shape and bool((found[:2] == 1).all()) and not bool(found[2:].any()):
-        yield Failure("last_one", LAST_ONE)
-
-
 EXERCISES = (
     Exercise(
         "mean_over", "Mean", "value own_function gradient edges",
@@ -152,7 +137,7 @@ EXERCISES = (
         inputs=_rows_to_norm, edges=_norm_edges,
     ),
     Exercise(
-        "take_rows", "TakeRows", "value own_function gradient custom edges",
-        formula=lambda table, index: table[index], inputs=_taken, edges=_taken_edges, own=_added,
+        "take_rows", "TakeRows", "value own_function gradient edges",
+        formula=lambda table, index: table[index], inputs=_taken, edges=_taken_edges,
     ),
 )  # fmt: skip

@@ -52,25 +52,6 @@ def _image_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield torch.ones(2, 1, 3, 3, dtype=torch.float64), draw.normal(2, 1, 2, 2)  # no variance at all
 
 
-# softplus_in_place
-
-KEEPS_MORE = {
-    "en": "{got} bytes wait for backward besides the output. The derivative can be had from the output alone.",
-    "zh": "除了输出，还有 {got} 字节留给反向传播。导数只用输出就能算出来。",
-}
-
-
-def _in_place_alone(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    """Written over its input, and nothing kept but the output."""
-    found = list(in_place(answer, draw))
-    yield from found
-    if not found:
-        size = draw.choice(range(3, 9)), draw.choice(range(3, 9))
-        got = saved_bytes(on_a_copy(answer), (draw.normal(*size).requires_grad_(),), outputs_count=False)
-        if got:
-            yield Failure("keeps_more", KEEPS_MORE, {"got": got})
-
-
 # checkpoint
 
 ROWS, COLUMNS, HIDDEN = 20, 8, 100
@@ -273,7 +254,7 @@ EXERCISES = (
     ),
     Exercise(
         "softplus_in_place", "SoftplusInPlace", "value own_function gradient custom context edges",
-        formula=functional.softplus, inputs=of_sizes(2), apply=on_a_copy, own=_in_place_alone, inside=True,
+        formula=functional.softplus, inputs=of_sizes(2), apply=on_a_copy, own=in_place,
         edges=lambda draw: (
             *elementwise()(draw), (torch.tensor([-1000.0, -30.0, 0.0, 30.0, 1000.0], dtype=torch.float64),),
         ),

@@ -52,23 +52,7 @@ def python(value: Any) -> Any:
 
 @contextlib.contextmanager
 def backward_calls(answer: Any) -> Iterator[list[tuple[Any, Any]]]:
-    """Note what the backward of a Function gets besides ctx and what it returns, call by call, while this is entered.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.course.exercises.tried import backward_calls
-        >>> class Twice(torch.autograd.Function):
-        ...     @staticmethod
-        ...     def forward(ctx, x):
-        ...         return 2 * x
-        ...     @staticmethod
-        ...     def backward(ctx, g):
-        ...         return 2 * g
-        >>> with backward_calls(Twice) as calls:
-        ...     Twice.apply(torch.ones(1, requires_grad=True)).backward()
-        >>> calls
-        [((tensor([1.]),), tensor([2.]))]
-    """
+    """Note what a Function's backward gets besides ctx and what it returns, call by call, inside a block."""
     own, backward = answer.__dict__.get("backward"), answer.backward
     noted: list[tuple[Any, Any]] = []
 
