@@ -250,7 +250,7 @@ def not_finite(program: Program, backward: BackwardWatch | None = None) -> Error
 
 def leaves(nodes: list[Any]) -> list[torch.Tensor]:
     """Return the leaves that a graph leads to."""
-    return [leaf for node in nodes if isinstance(leaf := getattr(node, "variable", None), torch.Tensor)]
+    return [leaf for node in nodes if (leaf := leaf_tensor(node)) is not None]
 
 
 def of_gradients(program: Program, tensors: list[torch.Tensor]) -> ErrorCause | None:

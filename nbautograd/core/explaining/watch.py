@@ -26,7 +26,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdRef
 
-from nbautograd.core import stumbles
+from nbautograd.core import pytrees, stumbles
 from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind, place_of, users_frame, version, window
 from nbautograd.core.graphs.names import variables_of
@@ -427,7 +427,7 @@ class Watch(TorchFunctionMode):
         """Return the cut of the number or array that a tensor is made of: by identity, or read by the same line."""
         if name not in FROM_PYTHON or spot is None:
             return None
-        for value in (*args, *_flat(args)):
+        for value in (*args, *pytrees.leaves(args)):
             if isinstance(value, (float, list)) or hasattr(value, "__array__"):  # a whole number may be from anywhere
                 for left in self.events.all(Left):
                     if value is left.value:
@@ -458,7 +458,9 @@ class Watch(TorchFunctionMode):
             return
         held = [t for t in given if (id(t) in self._held if t is tensor else not all_finite(t))]
         source = next((_named(t) for t in held or given), "")
-        kept = tuple(value.detach().clone() if isinstance(value, torch.Tensor) else value for value in _flat(args))
+        kept = tuple(
+            value.detach().clone() if isinstance(value, torch.Tensor) else value for value in pytrees.leaves(args)
+        )
         came_in = _what(held) if held and earlier is None else ""
         size, after = tensor.numel(), self._after_bad_backward()
         order = self.events.count
@@ -604,14 +606,6 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
     elif not isinstance(value, (list, tuple)):
         return []
     return [one for part in value for one in tensors_of(part)]
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple, dict)):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _flat(part)
-    else:
-        yield value
 
 
 def line_here() -> Spot | None:

@@ -66,15 +66,7 @@ def largest_finite(array: Array) -> float:
 
 
 def symmetric(matrices: Tensor) -> bool:
-    """Return True for square matrices, larger than 1 by 1, symmetric (or Hermitian) within the rounding of a product.
-
-    Example:
-        >>> import torch
-        >>> from nbautograd.core.numerics.compare import symmetric
-        >>> a = torch.tensor([[1.0, 0.3], [0.3, 2.0]])
-        >>> symmetric(a), symmetric(a + torch.tensor([[0.0, 1e-7], [0.0, 0.0]])), symmetric(a.triu())
-        (True, True, False)
-    """
+    """Return True for square matrices, larger than 1 by 1, symmetric within the rounding of a product, or Hermitian."""
     numbers = matrices.is_floating_point() or matrices.is_complex()
     if matrices.dim() < 2 or not numbers or not 2 <= matrices.shape[-1] == matrices.shape[-2]:
         return False
