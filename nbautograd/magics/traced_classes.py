@@ -8,18 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from nbautograd import messages
-from nbautograd.core import formats
 from nbautograd.core.stumbles import any_errors
-from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.tracing.log import dispatches, mark, trace, untrace
 from nbautograd.core.tracing.spying import PROTOCOLS
 from nbautograd.magics.output import LiveOutput
-from nbautograd.views.builders.dispatches import log_document
-from nbautograd.views.bundle import mimebundle, written
+from nbautograd.views.bundle import mimebundle
 from nbautograd.views.card import Notice
-from nbautograd.views.document import sentences
-
-LAST = 500  # dispatches that a card reads; long chains and runs of them are folded
 
 
 class Traced:
@@ -139,8 +133,4 @@ class DispatchCard:
             hint = f"`torch.add({self.classes[-1].__name__[:1].lower()}, 1)`"
             waiting = messages.text("tracing.card", names=names, hint=hint)
             return mimebundle(Notice((waiting, *map(str, log.problems))))
-        if len(log) <= LAST:
-            return mimebundle(log)
-        words = messages.text("tracing.card_last", last=LAST, total=formats.count(len(log)), names=names)
-        last = DispatchLog(log[-LAST:], log.dropped, log.problems)
-        return written((*sentences([words]), *log_document(last)))
+        return mimebundle(log)

@@ -1127,7 +1127,6 @@ SENTENCES: dict[str, str] = {
     "tracing.nobody": "Nothing handled `{func}`: each type that was asked ({owners}) returned `NotImplemented`, so torch raises a TypeError. Register an implementation of `{func}`, or turn the object into a tensor and call `{func}` again.",
     "tracing.recursion": "`{func}` came back to `{owner}` {n} times, each call inside the one before. An argument that is passed on is still a `{owner}`. Check what the fallback converts: items of a list and keyword arguments are easily missed.",
     "tracing.card": "Tracing {names}: the calls that torch dispatches to it appear here. Try {hint}.",
-    "tracing.card_last": "The last {last} of {total} dispatches to {names}.",
     "tracing.no_inputs": "`--inputs` is for a `torch.autograd.Function`; this cell defines {names}, whose dispatches are traced instead.",
 
     # ---- views ----

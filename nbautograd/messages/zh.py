@@ -1127,7 +1127,6 @@ SENTENCES: dict[str, str] = {
     "tracing.nobody": "没有类型处理 `{func}`：被询问的类型（{owners}）都返回了 `NotImplemented`，于是 torch 抛出 TypeError。请为 `{func}` 登记一个实现，或者先把对象变成张量，再调用 `{func}`。",
     "tracing.recursion": "`{func}` 回到 `{owner}` 共 {n} 次，一层套一层：继续传下去的参数里仍有 `{owner}`。请检查兜底代码转换了哪些参数：列表里的元素和关键字参数很容易漏掉。",
     "tracing.card": "正在跟踪 {names}：torch 问它的一切都会显示在这里。试试 {hint}。",
-    "tracing.card_last": "向 {names} 的 {total} 次分派中的最后 {last} 次。",
     "tracing.no_inputs": "`--inputs` 用于 `torch.autograd.Function`；这个单元格定义的是 {names}，因此改为跟踪它的分派。",
 
     # ---- views ----

@@ -166,7 +166,7 @@ CLAIMS = {
     "12_extending_torch": (
         ("torch.mean(Stranger(5, 2))", r"mean\(\): argument 'input' \(position 1\) must be Tensor, not Stranger"),
         ("class Guest", r"0\.4\nTypeError"),
-        ("as questions", r"(?s)\A(?!.*torch\.mean).*torch\.add"),
+        ("ScalarTensor)[before", r"(?s)\A(?!.*torch\.mean).*torch\.add"),
         ("class Eager", r"RecursionError"),
         ("class Forgetful", r"Forgetful no unit\nForgetful no unit\nForgetful no unit"),
         ("kept = smooth", r"units: m m m"),

@@ -281,18 +281,6 @@ ROWS = [
 CELLS = [
     ("magics.empty_body", "%%autograd_function"),
     ("explain.turned_off", "%autograd_explain --off"),
-    (
-        "tracing.card_last",
-        """\
-%%autograd_function
-class Asked:
-    @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
-        return 1
-for _ in range(501):
-    torch.add(Asked(), 1)
-""",
-    ),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, overload
 
 from nbautograd.core.display import Displayable, Phrase
@@ -78,9 +78,9 @@ class DispatchLog(Displayable, Sequence[Dispatch]):
     @overload
     def __getitem__(self, index: int) -> Dispatch: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Dispatch, ...]: ...
-    def __getitem__(self, index: int | slice) -> Dispatch | tuple[Dispatch, ...]:
-        return self.dispatches[index]
+    def __getitem__(self, index: slice) -> DispatchLog: ...
+    def __getitem__(self, index: int | slice) -> Dispatch | DispatchLog:
+        return replace(self, dispatches=self.dispatches[index]) if isinstance(index, slice) else self.dispatches[index]
 
     def __len__(self) -> int:
         return len(self.dispatches)
