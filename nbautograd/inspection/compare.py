@@ -249,10 +249,6 @@ class Compare:
             with own_errors("comparison beside the reference", decides=True):
                 self._compare()
             self.clock.verdict_known()
-            for case in self.named:
-                with own_errors("a named case", decides=True):
-                    self.results.append(self._named_case(case))
-                self._done(len(self.named))
             cases += laid
             if shapes is None and self.maker is not None and self.maker.sizes:
                 cases += self.maker.cases(bool(self.candidate.assumed))
@@ -261,11 +257,16 @@ class Compare:
             cases += dtype_cases(self.reference, dtypes)
             if shapes is None and self.outcome is not None:
                 cases += risk_cases(self.reference, self.outcome.trial.pair.dtype)
+            for case in self.named:
+                with own_errors("a named case", decides=True):
+                    self.results.append(self._named_case(case))
+                self._done(len(self.named))
             self._sweep(cases)
         except KeyboardInterrupt:
             self.interrupted = True
-            done = {"done": len(self.results), "count": len(cases)}
-            self.notes.append(Phrase("compare.sweep_stopped", **done))
+            if self.results:
+                done = {"done": len(self.results), "count": len(self.named) + len(cases)}
+                self.notes.append(Phrase("compare.sweep_stopped", **done))
 
     def _named_case(self, case: NamedCase) -> Result:
         if case is self.given and self.outcome is not None:  # what was compared in full is not compared again

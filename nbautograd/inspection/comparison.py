@@ -155,7 +155,7 @@ class Comparison(Redactable["Comparison"]):
         notes: what limits the answer, one sentence each (``str`` of it).
         seconds: wall time.
         seed: of the draws.
-        complete: False where the check was interrupted.
+        complete: False where the check was interrupted, or its budget ended: then ``overall`` is not "right".
         torch, nbautograd: versions.
         module, file, line, backward_line: where the Function is defined, and its backward.
         compiled: the same call under torch.compile, where that was asked for.
@@ -193,8 +193,8 @@ class Comparison(Redactable["Comparison"]):
     seconds_of_each: tuple[float, float] | None = None
 
     def __bool__(self) -> bool:
-        """Return True where the verdict is "right", and torch.compile changes nothing."""
-        return self.verdict == "right" and not self.changed
+        """Return True where all is right that was to be compared."""
+        return self.overall == "right"
 
     @property
     def wrong(self) -> bool:
@@ -211,7 +211,7 @@ class Comparison(Redactable["Comparison"]):
         """The verdict of all rows and ways to compile together, with which ``nbautograd check`` exits."""
         if self.wrong or self.changed:
             return "wrong"
-        return "cannot tell" if self.unjudged else self.verdict
+        return "cannot tell" if self.unjudged or not self.complete else self.verdict
 
     @property
     def unjudged(self) -> int:

@@ -38,7 +38,7 @@ _libraries = (torch.library.Library(f"real_faults_{k}", "DEF") for k in itertool
 
 INTRODUCTION = """# Twenty real faults of 2024 to 2026
 
-Kernels that people run had these faults, or got them from torch.compile. `tests/real_faults/` rebuilds each in 20 to 45
+Kernels that people run had these faults, or got them from torch.compile. `tests/real_faults/` rebuilds each in 29 to 48
 lines of our own, from what its thread says, on the CPU in float32. A miniature has the mechanism that the thread names,
 and nothing else of the kernel. If a thread does not tell the mechanism in full, the list below says what was assumed.
 nbautograd judges the mended version of each to be right.

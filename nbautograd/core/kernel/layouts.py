@@ -106,7 +106,7 @@ def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None)
     """Yield the inputs, the grad_outputs, and with "all" both at once, in other memory layouts.
 
     Raises:
-        CallError: there is no such layout.
+        CallError: there is no such layout, or one that was named is none for these tensors.
     """
     every, asked = layouts == "all", layouts is not None
     names = (*INPUTS, STACKED, *GRADS) if every else USUAL if layouts is None else layouts
@@ -118,9 +118,12 @@ def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None)
     changed = {name: inputs for name, inputs in laid.items() if _otherwise(inputs, reference.inputs)}
     plain = [torch.empty(y.shape, dtype=y.dtype) for y in reference.call() if y.requires_grad]
     grads = [name for name in GRADS if name in names and _otherwise([GRADS[name](g) for g in plain], plain)]
+    deeper = one_more_dimension(reference) if STACKED in names else None
+    absent = {*names} - {*changed, *grads} - ({STACKED} if deeper else set())
+    if absent and asked and not every:
+        raise CallError("compare.layout_unfit", given=", ".join(sorted(absent)))
     for name, inputs in changed.items():
         yield Case(inputs, name, layouts=(name,), asked=asked)
-    deeper = one_more_dimension(reference) if STACKED in names else None
     if deeper is not None:
         yield Case(deeper, STACKED, asked=asked)
     for name in grads:

@@ -390,6 +390,8 @@ def judged(
     blind = [t.quantity.name for t in tracks if t.quantity.kind == "gradient" and "zero" in t.unseen()]
     if blind and not findings:
         excused = excused or Phrase("compare.zero_passes", names=", ".join(blind))
+    elif lost := [t for t in tracks if t.overflown and t.overflown >= t.deviation.entries]:  # nothing was compared
+        excused = excused or Phrase("compare.overflow", name=lost[0].quantity.name, wrong=lost[0].overflown)
     elif power and not findings and not any(t.mutants for t in tracks if t.quantity.kind == "gradient"):
         excused = excused or Phrase("compare.no_gradient_to_see")
     if findings and case.layouts and compared(candidate, reference, laid_in_order(case), seed, draws).wrong:

@@ -383,8 +383,6 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
     if trial.backward and track.quantity.kind == "output":
         del errors[-1]
     vanishes = track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing
-    if vanishes or trial.pair.rounding is torch.float32:  # nothing is asked to compute in more than float32 inside
-        terms = math.inf
     tiny = max(taken.tiny, CANCELLED * trial.flowing) if vanishes else taken.tiny
     yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, tiny, directions, terms)
     error = got - golden

@@ -39,6 +39,8 @@ OVERALL = 2.5
 # takes a difference of, comes to 8 times at two keys.
 ROUGHER = 10.0
 
+UNIT_OF_FLOAT32 = torch.finfo(torch.float32).eps / 2  # what rounding to float32 changes at most, relative
+
 # Unit roundoffs of a typical entry that are taken for the noise of entries where no correct implementation had any:
 # terms that cancel exactly in the reference leave a last digit in another order.
 UNKNOWN = 0.1
@@ -169,6 +171,8 @@ class Yardstick:
         tiny: what a number near zero may be off by: the smallest number of the dtype.
         directions: tensors of the same shape by name, beside golden values and ones.
         terms: the error that rounding leaves in backward alone, where large terms cancel; samples may have as much.
+
+    A sample may also have what rounding to float32 would leave of it: nothing is asked to compute in more inside.
     """
 
     def __init__(
@@ -187,12 +191,13 @@ class Yardstick:
         self.size, self.own = rms(self.golden), rms(self.error)
         self.noise = max(self.own, 0.3 * unit * self.size)
         most = ROUGHER * max(self.noise, terms)
-        self.correct = [self.error, *(_limited(s.reshape(self.golden.shape), most) for s in samples)]
+        fine = UNIT_OF_FLOAT32 / unit
+        self.correct = [self.error, *(_limited(s.reshape(self.golden.shape), most, fine) for s in samples)]
         self.known = len(self.correct) * self.golden.numel()
         self.squares = self.error.square()  # of all correct errors together
         for sample in self.correct[1:]:
             self.squares.addcmul_(sample, sample)
-        most = OVERALL if math.isinf(terms) else 1.0
+        most = OVERALL if fine >= 1 else 1.0
         self.level = max(OVERALL * self.noise, *(most * rms(sample) for sample in self.correct[1:]), 0.0)
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
         self._known: dict[Level, Tensor] = {}
@@ -388,8 +393,9 @@ class Deviation:
         return max(self.excesses.values(), key=lambda excess: excess.ratio, default=None)
 
 
-def _limited(sample: Tensor, most: float) -> Tensor:
+def _limited(sample: Tensor, most: float, fine: float) -> Tensor:
     noise = rms(sample)
+    most = max(most, fine * noise)
     return sample * (most / noise) if noise > most else sample
 
 

@@ -212,6 +212,21 @@ def test_a_kernel_that_reads_memory_in_order_is_wrong_in_each_layout(layout: str
     assert [(case.change, case.verdict) for case in report.cases] == [(layout, "wrong")]
 
 
-def test_a_layout_that_is_none_is_refused() -> None:
-    with pytest.raises(CallError, match="no memory layout `diagonal`"):
-        compare(torch.tanh, torch.tanh, torch.ones(3), layouts=["diagonal"])
+@pytest.mark.parametrize(("layout", "words"), [("diagonal", "no memory layout"), ("channels_last", "laid out as")])
+def test_a_layout_that_is_none_is_refused(layout: str, words: str) -> None:
+    with pytest.raises(CallError, match=f"{words} `{layout}`"):
+        compare(torch.tanh, torch.tanh, torch.ones(3), layouts=[layout])
+
+
+@pytest.mark.parametrize("option", ["sizes", "cases"])
+def test_what_was_not_compared_to_its_end_is_not_right(option: str) -> None:
+    def tanh(x: Tensor) -> Tensor:
+        if len(x) == 17:
+            raise KeyboardInterrupt
+        return x.tanh()
+
+    others = {"sizes": [4, 17, 5], "cases": [(str(n), torch.linspace(-1, 1, n).requires_grad_()) for n in (4, 17, 5)]}
+    given = [] if option == "cases" else [torch.linspace(-1, 1, 6).requires_grad_()]
+    report = compare(tanh, torch.tanh, *given, **{option: others[option]})
+    assert (report.verdict, report.complete, report.overall, bool(report)) == ("right", False, "cannot tell", False)
+    assert [note.params["count"] for note in report.notes if note.message_id == "compare.sweep_stopped"] == [3]

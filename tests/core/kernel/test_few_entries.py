@@ -46,6 +46,49 @@ def test_what_is_wrong_at_a_size_of_one_is_found(factor: float) -> None:
     assert {case.shapes: case.verdict for case in report.cases} == {((1, 1),): "wrong", ((1, 2),): "right"}
 
 
+def layer_norm(x: Tensor) -> Tensor:
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+
+class Garbage(torch.autograd.Function):
+    """At one column, where the gradient is zero, it returns what lies in memory there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return layer_norm(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            y = layer_norm(leaf := x.detach().requires_grad_())
+        return torch.autograd.grad(y, leaf, g)[0] if x.shape[-1] > 1 else torch.full_like(x, 300.0)
+
+
+@pytest.mark.parametrize(
+    ("fn", "dtype", "expected"),
+    [
+        (layer_norm, torch.bfloat16, "right"),
+        (layer_norm, torch.float32, "right"),
+        (Garbage, torch.bfloat16, "wrong"),
+        (Garbage, torch.float32, "wrong"),
+        (Garbage, torch.float16, "cannot tell"),  # the reference's own gradient overflows there: nothing was compared
+    ],
+)
+def test_a_norm_of_one_column_leaves_what_float32_rounds_and_no_more(
+    fn: Any, dtype: torch.dtype, expected: str
+) -> None:
+    """torch's own leaves 1e-5 of an output that is zero in the reference."""
+
+    def composed(x: Tensor) -> Tensor:
+        centred = x - x.mean(-1, keepdim=True)
+        return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + 1e-5)
+
+    report = compare(fn, composed, torch.randn(16, 8).to(dtype).requires_grad_(), sizes=[(16, 1)])
+    assert [case.verdict for case in report.cases] == [expected]
+
+
 def test_a_scalar_is_compared_at_more_draws() -> None:
     x = torch.tensor(0.7, dtype=torch.bfloat16, requires_grad=True)
     assert compare(torch.exp, torch.exp, x, sizes=()).draws == 32
