@@ -120,7 +120,7 @@ def film(page: Page, target: Path) -> None:
     shots.point(button)
     button.click()
     shots.take(900)
-    verdict(page, "backward is right")
+    verdict(page, "It agrees in")
     page.evaluate(MOVE, [-50, 0])
     shots.take(4000)
     shots.save(target)
