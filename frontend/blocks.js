@@ -2,7 +2,7 @@
 
 import { ask } from "./wire.js";
 import { button, el, keys } from "./dom.js";
-import { count, number } from "./formats.js";
+import { count } from "./formats.js";
 import { RANKS, SIGNS } from "./verdicts.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -39,10 +39,6 @@ export function mostTelling(blocks) {
   return [block.output, block.input];
 }
 
-/** The tolerances that can be chosen: those of widgets/jacobian.py, of which the first is 1e-5. */
-export const TOLERANCES = Array.from({ length: 31 }, (_, k) => 10 ** ((k - 30) / 2));
-export const FIRST_TOLERANCE = 20;
-
 /** @param {Page} page @returns {string} the place of the block that is selected, else of the one to begin with */
 export const chosenBlock = (page) => String(page.selection().block ?? page.first);
 
@@ -71,26 +67,6 @@ export function blockNameView(page, { words, block, tab = "" }) {
     queueMicrotask(press); // by then it stands in its table
   }
   return name;
-}
-
-/**
- * How many entries differ by more than the tolerance that is chosen; as a heading that tolerance.
- * @param {Page} page
- * @param {import("./tree").Beyond} beyond
- */
-export function beyondView(page, { counts, heading }) {
-  const shown = el("span");
-  function weigh() {
-    const at = page.tolerance.get(),
-      name = page.t("beyond", { tolerance: number(TOLERANCES[at], 2) });
-    if (!heading) shown.dataset.heading = name + page.t("colon");
-    shown.replaceChildren(
-      el("span", null, heading ? name : counts ? count(counts[at]) : number(null)),
-    );
-  }
-  page.tolerance.on(weigh, page.signal);
-  weigh();
-  return shown;
 }
 
 /**

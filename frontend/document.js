@@ -1,6 +1,6 @@
 // A document as Python built it, drawn in a live view: the same tree as that of the stored report, views/document.py.
 
-import { beyondView, blockNameView } from "./blocks.js";
+import { blockNameView } from "./blocks.js";
 import { copyButton, sayingButton } from "./clipboard.js";
 import { button, el, prose, svg, term } from "./dom.js";
 import { mapsView } from "./jacobian.js";
@@ -114,8 +114,6 @@ function spanView(page, span, sentence = false) {
       return linkView(page, span);
     case "blockname":
       return blockNameView(page, span);
-    case "beyond":
-      return beyondView(page, span);
   }
 }
 

@@ -1,7 +1,7 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
 import { secondOrder, sinceView, takeAlong } from "./answer.js";
-import { chosenBlock, mostTelling, TOLERANCES, verdictWord, wholeBlock } from "./blocks.js";
+import { chosenBlock, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { documentView } from "./document.js";
 import { button, el, prose } from "./dom.js";
@@ -38,7 +38,7 @@ export function gradcheckView(page, { check, answer, blocks }) {
 }
 
 /**
- * The sliders for step and tolerance, how far the worst entry is off, and the evidence on the chosen block.
+ * A slider for the step, how far the worst entry is off, and the evidence on the chosen block.
  * @param {Page} page
  * @param {Block[]} blocks
  */
@@ -71,14 +71,8 @@ function evidence(page, blocks) {
   }
   page.onSelect(show);
   show();
-  const tolerance = slider(
-    page.t("tolerance"),
-    TOLERANCES,
-    TOLERANCES[page.tolerance.get()],
-    (to) => page.tolerance.set(TOLERANCES.indexOf(to)),
-  );
   const more = page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page, said);
-  return [el("div", "bar", steps, tolerance, more), said, detail];
+  return [el("div", "bar", steps, more), said, detail];
 }
 
 /**

@@ -1,6 +1,5 @@
 // The page of one view: its shadow root, words, theme, selection; everything ends with its signal.
 
-import { FIRST_TOLERANCE } from "./blocks.js";
 import { el } from "./dom.js";
 import { store } from "./store.js";
 
@@ -35,7 +34,6 @@ export function page(model, root, signal) {
     select,
     onSelect: selection.on,
     lens: store(""),
-    tolerance: store(FIRST_TOLERANCE),
     first: null,
     tabs: [],
     elements: { inputs: [], outputs: [], lines: {}, call: null },

@@ -93,7 +93,6 @@ export interface EntryState {
   input_index: number[];
   analytical: Figure;
   numerical: Figure;
-  error_bar: Figure;
 }
 
 /** Steps of finite differences at the worst entry, and their errors. */
@@ -117,7 +116,6 @@ export interface BlockState {
   verdict?: "match" | "mismatch" | "subgradient" | "flat" | "undecided";
   reason?: string;
   wrong?: number;
-  largest_error?: Figure;
   maps?: Maps;
   worst?: EntryState;
   methods?: Block[];
@@ -191,7 +189,7 @@ export interface Since {
   still: string[];
 }
 
-/** A check without its heat maps; ``table`` has a row for each block, weighed by the tolerance of a slider. */
+/** A check without its heat maps; ``table`` has a row for each block. */
 export interface CheckState {
   function: string;
   motion: boolean;

@@ -69,13 +69,6 @@ export interface BlockName {
   tab?: string;
 }
 
-/** Count of the entries of a block that differ by more than the tolerance of a live view's slider. */
-export interface Beyond {
-  kind: "beyond";
-  counts?: number[] | null;
-  heading?: boolean;
-}
-
 /** A sentence or two; backticks in plain words become code. */
 export interface Paragraph {
   kind: "paragraph";
@@ -166,6 +159,6 @@ export interface Heatmaps {
   block: import("./types").WholeBlock;
 }
 
-export type Span = string | Chip | Strong | Code | Faint | Term | Sentence | Lines | Branch | Thumbnail | Link | BlockName | Beyond;
+export type Span = string | Chip | Strong | Code | Faint | Term | Sentence | Lines | Branch | Thumbnail | Link | BlockName;
 export type Cell = Span | Span[];
 export type Block = Paragraph | Table | Fold | Change | Verbatim | Item | Card | Drawing | Beside | Heatmaps;

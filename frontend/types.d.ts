@@ -60,8 +60,6 @@ export interface Page {
   onTheme(listener: () => void, until?: AbortSignal): void;
   /** What the graph's boxes tell of besides their names: "", "memory", "stale" or "gradients". */
   lens: import("./store").Store<string>;
-  /** Which of the tolerances is chosen. */
-  tolerance: import("./store").Store<number>;
   selection(): Selection;
   /** The block to begin with; none where the view has no blocks to select. */
   first: [number, number] | null;

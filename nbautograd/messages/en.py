@@ -1487,8 +1487,6 @@ SENTENCES: dict[str, str] = {
     "widgets.precision": "Precision",
     "widgets.show_gradcheck": "Show in Gradcheck",
     "widgets.show_calls": "Show calls",
-    "widgets.tolerance": "tolerance",
-    "widgets.beyond": "off by over {tolerance}",
     "widgets.naive": "Off by {difference}; finite differences at step {step} are good to {error}.",
     "widgets.elsewhere": "Another random point",
     "widgets.elsewhere_says": "Random point {seed}:",

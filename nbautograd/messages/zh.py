@@ -1487,8 +1487,6 @@ SENTENCES: dict[str, str] = {
     "widgets.precision": "精度",
     "widgets.show_gradcheck": "在梯度检查中查看",
     "widgets.show_calls": "查看调用",
-    "widgets.tolerance": "容差",
-    "widgets.beyond": "相差超过 {tolerance}",
     "widgets.naive": "相差 {difference}；步长为 {step} 时，有限差分的误差为 {error}。",
     "widgets.elsewhere": "换一个随机点",
     "widgets.elsewhere_says": "随机点 {seed}：",

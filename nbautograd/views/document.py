@@ -144,20 +144,7 @@ class BlockName:
     tab: str = ""
 
 
-@dataclass(frozen=True)
-class Beyond:
-    """Count of the entries of a block that differ by more than the tolerance of a live view's slider.
-
-    Attributes:
-        counts: one for each tolerance; None where they are not known, and in the heading, which names the tolerance.
-        heading: True in the heading.
-    """
-
-    counts: tuple[int, ...] | None = None
-    heading: bool = False
-
-
-Span = str | Chip | Strong | Code | Faint | Term | Sentence | Lines | Branch | Thumbnail | Link | BlockName | Beyond
+Span = str | Chip | Strong | Code | Faint | Term | Sentence | Lines | Branch | Thumbnail | Link | BlockName
 Cell = Span | tuple[Span, ...]  # in a cell plain words are taken as they are: what came from the user is no prose
 
 
@@ -222,8 +209,6 @@ def _is_blank(cell: Cell) -> bool:
             return not any(cell.lines)
         case Branch():
             return not cell.depth
-        case Beyond():
-            return False
         case _:
             return not cell.words.strip()
 

@@ -81,7 +81,6 @@ class EntryState:
     input_index: Sequence[int]
     analytical: Figure
     numerical: Figure
-    error_bar: Figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +115,6 @@ class BlockState:
     verdict: BlockVerdict | None = None
     reason: str | None = None
     wrong: int | None = None
-    largest_error: Figure = None
     maps: Maps | None = None
     worst: EntryState | None = None
     methods: Document | None = None

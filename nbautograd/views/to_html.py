@@ -17,7 +17,6 @@ from nbautograd import messages
 from nbautograd.views import svg, theme
 from nbautograd.views.document import (
     Beside,
-    Beyond,
     Block,
     BlockName,
     Branch,
@@ -215,8 +214,6 @@ def _span(span: Span, room: Room, sentence: bool = False) -> Markup:
             return tag("span", {"class": "nbag-term", "title": span.meaning}, span.words)
         case Sentence():
             return tag("div", {"style": "min-width:200px;white-space:normal"}, prose(span.words))
-        case Beyond():
-            return Markup("")
         case Lines():
             return join(tag("div", None, line) for line in span.lines)
         case Branch():

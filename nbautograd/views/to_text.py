@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from nbautograd.messages import printable
 from nbautograd.views.document import (
     Beside,
-    Beyond,
     Block,
     Branch,
     Card,
@@ -117,7 +116,7 @@ def _span(span: Span) -> str:
             return span.words if span.place else ""
         case Lines():
             return "; ".join(span.lines)
-        case Thumbnail() | Beyond():
+        case Thumbnail():
             return ""
         case _:
             return span.words

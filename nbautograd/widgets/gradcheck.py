@@ -10,12 +10,12 @@ from typing import Any
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.settings import setting
 from nbautograd.views.answer import Answer, answer, second_answer
-from nbautograd.views.builders.blocks import weighed_blocks
+from nbautograd.views.builders.blocks import chosen_blocks
 from nbautograd.views.builders.summary import answer_document, evidence_document, findings_document, verdict_chip
 from nbautograd.views.document import Chip, Document, paragraph
 from nbautograd.views.phrases import block_name, code, line_of, say
 from nbautograd.widgets.base import Question, ViewWidget
-from nbautograd.widgets.jacobian import beyond, block_questions, blocks_state, questions, whole_blocks
+from nbautograd.widgets.jacobian import block_questions, blocks_state, questions
 from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder, Since
 from nbautograd.widgets.thawing import taken_along
 
@@ -29,7 +29,7 @@ def verdict_state(report: GradcheckReport) -> CheckState:
         function=report.function,
         motion=report.source is not None and report.source.line("backward") is not None,
         verdict=report.verdict,
-        table=weighed_blocks(report.blocks, {at: beyond(report.blocks[at]) for at in whole_blocks(report.blocks)}),
+        table=chosen_blocks(report.blocks),
         since=since_last(report),
         order2=second,
     )

@@ -36,8 +36,6 @@ SIDE = 64  # most cells of a heat map along one side
 BUDGET = 400_000  # bytes of heat maps that a widget sends at first
 FEWEST = 8
 MOST_WHOLE = 150  # blocks that are sent with heat maps and witnesses, wrong ones first; the page asks for the others
-TOLERANCES = 10.0 ** np.arange(-15, 1.5, 0.5)
-MOST_SORTED = 1_000_000
 
 
 def blocks_state(blocks: Blocks) -> list[BlockState]:
@@ -67,22 +65,6 @@ def block_state(block: JacobianBlock, side: int = SIDE) -> BlockState:
         methods=methods_document(block),
         curve=ErrorCurve(steps=array(steps), errors=array(errors)),
     )
-
-
-def beyond(block: JacobianBlock) -> tuple[int, ...] | None:
-    """Count the entries that differ by more than each of ``TOLERANCES``; None when nobody knows or sorts them."""
-    kept = block.matrices
-    stored = getattr(kept, "stored", None)
-    if block.entries == 0 or getattr(kept, "rows", None) is not None or getattr(block, "reason", "") == "interrupted":
-        return None
-    if stored is None and block.entries > MOST_SORTED:
-        return None
-    with np.errstate(invalid="ignore"):
-        difference = block.analytical() - block.numerical() if stored is None else stored("difference")
-    if difference.size > MOST_SORTED:
-        return None
-    sizes = np.sort(np.nan_to_num(np.abs(difference), nan=np.inf), axis=None)
-    return tuple(int(n) for n in sizes.size - np.searchsorted(sizes, TOLERANCES, side="right"))
 
 
 def one_block(blocks: Blocks, question: Mapping[str, Any]) -> BlockAnswer:

@@ -132,7 +132,7 @@ class Since:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckState:
-    """A check without its heat maps; ``table`` has a row for each block, weighed by the tolerance of a slider.
+    """A check without its heat maps; ``table`` has a row for each block.
 
     Attributes:
         motion: True where there is a backward to step through.

@@ -114,14 +114,10 @@ def test_when_the_function_is_gone_the_microscope_says_so(show: Any, samples: An
     expect(page.locator("section.detail")).to_contain_text("Run the check again.")
 
 
-def test_step_and_tolerance_judge_again_from_kept_numbers(show: Any, samples: Any) -> None:
+def test_a_step_judges_again_from_kept_numbers(show: Any, samples: Any) -> None:
     page = show(samples.gradcheck(wrong=True))
     said = page.get_by_role("status").first
     expect(said).to_contain_text("finite differences at step 1e-6 are good to")
-    expect(page.get_by_role("columnheader", name="off by over 1e-5")).to_be_visible()
-    expect(page.locator("table.grid tbody tr").nth(0).locator("td").nth(2)).to_have_text("6")
-    page.get_by_role("slider", name="tolerance").press("End")
-    expect(page.locator("table.grid tbody tr").nth(0).locator("td").nth(2)).to_have_text(re.compile("[0-6]"))
     page.get_by_role("button", name="d output / d input").click()
     expect(said).to_contain_text("are good to")
     assert page.evaluate("nb.sent.length") == 0

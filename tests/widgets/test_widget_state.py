@@ -66,7 +66,6 @@ def test_not_a_number_stays_json(wire: Wire, samples: Any) -> None:
     nbautograd.types.GradcheckReport("F", "wrong", blocks=blocks).widget()
     block = wire.state()["blocks"][0]
     assert np.isnan(numbers(block["maps"]["analytical"])[0, 0])
-    assert block["largest_error"] in ("nan", "inf")
 
 
 def test_large_blocks_are_pooled_and_the_first_state_stays_small(wire: Wire, samples: Any) -> None:

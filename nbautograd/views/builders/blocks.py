@@ -17,7 +17,6 @@ from nbautograd.views.answer import answer, second_answer
 from nbautograd.views.builders import build
 from nbautograd.views.builders.summary import answer_document, evidence_document, findings_document
 from nbautograd.views.document import (
-    Beyond,
     BlockName,
     Cell,
     Chip,
@@ -46,8 +45,8 @@ MAX_OPENED = 4  # blocks that are shown at once, not folded
 MAX_WRITTEN = 8  # rows and columns of a block whose numbers are written out
 
 COLUMNS = ("block", "verdict", "wrong", "error", "structure")
-WEIGHED = ("block", "verdict", "wrong", "beyond", "error", "worst")  # where a tolerance can be chosen
-FLUSH_RIGHT = ("wrong", "beyond", "error")
+CHOOSING = ("block", "verdict", "wrong", "error", "worst")
+FLUSH_RIGHT = ("wrong", "error")
 STATEMENT = ("witness", "says", "difference")  # columns of what a method says
 
 Blocks = Mapping[tuple[int, int], Block]
@@ -115,20 +114,13 @@ def listed_blocks(blocks: Blocks, tab: str) -> Document:
     return _rows(_placed(blocks), COLUMNS, row)
 
 
-def weighed_blocks(blocks: Blocks, beyond: Mapping[tuple[int, int], tuple[int, ...] | None]) -> Document:
-    """Return the rows of a live view with a slider for the tolerance; each name selects its block.
-
-    Args:
-        blocks: the blocks by output and input.
-        beyond: how many entries of a block differ by more than each tolerance of the slider, where that is known.
-    """
+def chosen_blocks(blocks: Blocks) -> Document:
+    """Return the rows of a live view, with each block's worst entry; each name selects its block."""
 
     def row(block: Block) -> tuple[Cell, ...]:
-        _, verdict, wrong, error, _ = _row(block)
-        counts = Beyond(beyond.get((block.output, block.input)))
-        return (_name(block), verdict, wrong, counts, error, _worst_entry(block))
+        return (_name(block), *_row(block)[1:-1], _worst_entry(block))
 
-    return _rows(_placed(blocks), WEIGHED, row)
+    return _rows(_placed(blocks), CHOOSING, row)
 
 
 def _placed(blocks: Blocks) -> list[Block]:
@@ -155,7 +147,7 @@ def blocks_in_short(blocks: Sequence[Block]) -> str:
 
 
 def _grid(blocks: Sequence[Block], columns: Sequence[str], row: Row) -> Table:
-    header = tuple(Beyond(heading=True) if c == "beyond" else heading(f"views.column.{c}") for c in columns)
+    header = tuple(heading(f"views.column.{c}") for c in columns)
     right = tuple(k for k, c in enumerate(columns) if c in FLUSH_RIGHT)
     return Table(header, tuple(map(row, blocks)), messages.text("views.caption.gradcheck"), right)
 
