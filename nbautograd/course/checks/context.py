@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import FunctionType, ModuleType
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from nbautograd.core.checking.backward_call import nodes
+from nbautograd.core.pytrees import tensors
 from nbautograd.course.attempt import Attempt, copies, cotangents, forward, vjp
 from nbautograd.course.checks import exceptions
 from nbautograd.course.exercise import Failure, Limit
@@ -56,14 +54,8 @@ def saved(attempt: Attempt) -> Iterator[Failure]:
         yield Failure("saved_too_much", "course.saved_too_much", {"got": found, "most": most})
 
 
-def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...], outputs_count: bool = True) -> int:
-    """Count the bytes that a forward keeps for its backward, each storage once, wherever it keeps them.
-
-    Args:
-        call: what is called.
-        inputs: on copies of these.
-        outputs_count: False where the outputs, which whoever called keeps anyway, cost nothing.
-    """
+def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...]) -> int:
+    """Count the bytes that a forward keeps for its backward, each storage once: saved tensors and those on ctx."""
     held: list[Tensor] = []
 
     def pack(tensor: Tensor) -> Tensor:
@@ -73,43 +65,8 @@ def saved_bytes(call: Callable[..., Any], inputs: tuple[Any, ...], outputs_count
     given = copies(inputs)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         run = forward(call, given)
-    others: dict[int, int] = {}
-    for value in _within_reach([vars(node) for node in nodes(run.outputs)]):
-        if isinstance(value, Tensor):
-            held.append(value)
-        elif isinstance(value, np.ndarray):
-            others[value.__array_interface__["data"][0]] = value.nbytes
-        else:
-            others[id(value)] = len(value)
-    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in held}
-    free = () if outputs_count else (y.untyped_storage().data_ptr() for y in run.outputs)
-    for address in free:
-        storages.pop(address, None)
-    return sum((others | storages).values())
-
-
-def _within_reach(values: Iterable[Any]) -> Iterator[Tensor | np.ndarray[Any, Any] | bytes]:
-    """Yield tensors, arrays, bytes and the numbers of lists in values, their containers, closures and attributes."""
-    waiting = list(values)
-    seen: dict[int, Any] = {}  # the values themselves are kept, so that no address is used twice
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen or isinstance(value, (type, ModuleType)):
-            continue
-        seen[id(value)] = value
-        if isinstance(value, (Tensor, np.ndarray, bytes)):
-            yield value
-        elif isinstance(value, Mapping):
-            waiting += value.values()
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            waiting += value
-            packed = np.array([x for x in value if type(x) in (float, complex)]).tobytes()
-            seen[id(packed)] = packed
-            yield packed
-        elif isinstance(value, FunctionType):
-            waiting += inspect.getclosurevars(value).nonlocals.values()
-        else:
-            waiting += getattr(value, "__dict__", {}).values()
+    held += tensors([vars(node) for node in nodes(run.outputs)])
+    return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in held}.values())
 
 
 def cost(attempt: Attempt) -> Iterator[Failure]:
