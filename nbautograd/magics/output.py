@@ -21,6 +21,7 @@ from IPython.core.error import UsageError
 from IPython.display import DisplayHandle, display
 
 from nbautograd.core import stumbles
+from nbautograd.core.explaining.torch_errors import entries
 from nbautograd.core.findings import Phrase
 from nbautograd.core.recording.api import following
 from nbautograd.core.stumbles import any_errors
@@ -98,20 +99,10 @@ def render_as_users_own(shell: Any, error: BaseException) -> None:
 
 def users_traceback(error: BaseException) -> types.TracebackType | None:
     """Return the error's traceback without our frames."""
-    entries = [entry for entry in _entries(error) if not _is_ours(entry)]
     trace = None
-    for entry in reversed(entries):
+    for entry in reversed([entry for entry in entries(error) if not _is_ours(entry)]):
         trace = types.TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return trace
-
-
-def _entries(error: BaseException) -> list[types.TracebackType]:
-    entries = []
-    trace = error.__traceback__
-    while trace is not None:
-        entries.append(trace)
-        trace = trace.tb_next
-    return entries
 
 
 def _is_ours(entry: types.TracebackType) -> bool:

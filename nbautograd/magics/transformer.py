@@ -91,11 +91,7 @@ def read(lines: list[str]) -> tuple[Request | None, list[str]]:
     first = next(k for k, line in enumerate(kept) if line.strip())
     # another cell magic below is only seen by IPython when it stands first
     left = kept[first:] if kept[first].startswith("%%") else kept
-    ending = ["\n", "None\n"] if exercise is not None and _ends_with_placeholder(body) else []
-    return Request(options, exercise, "".join(kept)), left + ending
-
-
-def _ends_with_placeholder(body: list[str]) -> bool:
-    """Return whether the last line of an untouched answer is ``...``, which IPython would show as the cell's value."""
     last = next(line for line in reversed(body) if line.strip())
-    return _PLACEHOLDER.fullmatch(last.rstrip()) is not None
+    # of an untouched answer IPython would show the ``...`` as the cell's value
+    ending = ["\n", "None\n"] if exercise is not None and _PLACEHOLDER.fullmatch(last.rstrip()) else []
+    return Request(options, exercise, "".join(kept)), left + ending
