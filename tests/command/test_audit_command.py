@@ -146,13 +146,6 @@ def test_status_2_where_there_is_nothing_to_run(capsys, arguments: list[str], wo
     assert words in capsys.readouterr().err
 
 
-def test_a_file_that_is_no_program_is_a_sentence(tmp_path, capsys) -> None:
-    path = tmp_path / "no.py"
-    path.write_text("def (")
-    assert main(["audit", str(path)]) == 2
-    assert "is no Python program" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_scripts_that_show_what_is_wrong_are_written_on_request(tmp_path, capsys) -> None:
     assert main(["audit", "--repro", str(tmp_path / "repro"), program(tmp_path, 2)]) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import pickle
 import re
 import subprocess
 import sys
@@ -113,18 +112,6 @@ class Twofold(Right):
 Reversal = Fn.of("Reversal", "x: return x.view_as(x)", "grad: return -grad")
 
 
-class Failing(Right):
-    """Its forward works once."""
-
-    calls = 0
-
-    def forward(ctx, x):
-        Failing.calls += 1
-        if Failing.calls > 1:
-            raise RuntimeError("the device is gone")
-        return Right.forward(ctx, x)
-
-
 # Mixes the rows of the batch, so that no slice of it can stand for all; wrong by a factor.
 Mixing = Fn.of("Mixing", "x: return x - x.mean(0, keepdim=True)",
     "grad: return 2 * (grad - grad.mean(0, keepdim=True))")  # fmt: skip
@@ -146,14 +133,6 @@ def audited(*calls, **options):
 
 def verdicts(report):
     return {f.name: f.verdict for f in report.functions}
-
-
-def test_each_function_has_a_verdict_and_the_worst_stands_first():
-    report = audited((Right, leaf(3)), (Rounded, leaf(3)), (Wrong, leaf(3)))
-    assert verdicts(report) == {"Wrong": "wrong", "Rounded": "meant", "Right": "right"}
-    assert [f.name for f in report.functions] == ["Wrong", "Rounded", "Right"]
-    assert report.verdict == "wrong"
-    assert [f.name for f in report.wrong] == ["Wrong"]
 
 
 @pytest.mark.usefixtures("fixes")
@@ -300,13 +279,6 @@ def test_kinks_on_the_way_are_no_wrong_gradient(dtype):
     assert verdicts(report) == {"Size": "right", "Off": "wrong"}
 
 
-def test_a_call_that_raises_when_it_is_run_again_is_a_sentence():
-    Failing.calls = 0
-    report = audited((Failing, leaf(3)))
-    assert report.verdict == "cannot tell"
-    assert "RuntimeError: the device is gone" in str(report)
-
-
 def test_a_program_that_raises_is_its_own_and_what_ran_before_is_checked():
     audit = nbautograd.audit(**LONG)
     with pytest.raises(ZeroDivisionError), audit:
@@ -316,14 +288,6 @@ def test_a_program_that_raises_is_its_own_and_what_ran_before_is_checked():
 
 def divide_after(_):
     return 1 / 0
-
-
-def test_without_custom_functions_there_is_a_sentence():
-    with nbautograd.audit(**LONG) as audit:
-        nn.Linear(3, 2)(torch.randn(2, 3)).sum().backward()
-    report = audit.report()
-    assert (report.functions, report.verdict) == ((), "unchecked")
-    assert "nothing to check" in str(report)
 
 
 def test_of_many_classes_those_without_time_say_so():
@@ -386,19 +350,6 @@ def test_the_json_has_the_form_that_is_promised():
     assert sorted(s["inputs"] for s in function["situations"]) == [["x: float32 3"], ["x: float32 4×2"]]
 
 
-def test_a_report_is_plain_data():
-    report = audited((Wrong, leaf(3)), (Right, leaf(3)))
-    assert str(pickle.loads(pickle.dumps(report))) == str(report)
-    assert "\n" not in repr(report)
-    assert repr(report) == "<AuditReport wrong: 1 of 2 Functions wrong>"
-    bundle = report._repr_mimebundle_()
-    assert "Wrong" in bundle["text/html"]
-    assert "<script" not in bundle["text/html"]
-    for value in (report.functions[0], report.functions[0].situations[0]):
-        assert "wrong" in repr(value)
-        assert "Wrong" in str(value) or "x" in str(value)
-
-
 def test_wrong_gradients_can_raise():
     with pytest.raises(GradcheckError, match="Wrong"):
         audited((Wrong, leaf(3))).raise_if_wrong()
@@ -418,12 +369,6 @@ def test_wrong_gradients_can_raise():
 def test_a_call_that_makes_no_sense_is_a_sentence(make):
     with pytest.raises(CallError):
         make()
-
-
-def test_an_input_that_held_nan_is_named():
-    report = audited((Right, torch.tensor([1.0, float("nan"), float("nan")], requires_grad=True)))
-    assert report.verdict == "cannot tell"
-    assert "`x` itself held NaN when the program passed it (2 of 3 entries)" in str(report)
 
 
 def test_a_function_of_an_installed_package_stands_at_its_version():

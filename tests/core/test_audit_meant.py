@@ -178,13 +178,6 @@ def test_a_right_gradient_beside_jumps_is_right():
     assert audited(cls, values("usual", (4, 10))).verdict == "right"
 
 
-@pytest.mark.parametrize("frozen", [False, True], ids=["both", "of the data none"])
-@pytest.mark.parametrize(("name", "size"), large(LEARNED, ("step size",)))
-def test_a_learned_scale_or_threshold_is_meant_as_well(name, size, frozen):
-    x, scale = values("usual", SIZES[size]), torch.tensor([0.5], requires_grad=True)
-    assert audited(LEARNED[name], x.detach() if frozen else x, scale).verdict == "meant"
-
-
 @pytest.mark.parametrize("name", ["weight", "bias"])
 def test_an_input_beside_the_stairs_keeps_its_verdict(name):
     """Rounding is straight-through; what is multiplied or added to it has a derivative, and that one is wrong."""

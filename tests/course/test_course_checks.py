@@ -148,24 +148,6 @@ def test_a_wrong_second_derivative_is_told_where_the_checker_saw_none(monkeypatc
     assert check(asked("double_backward"), answer).codes == ("double_backward_wrong",)
 
 
-def test_once_differentiable_is_told_apart():
-    text = """from torch.autograd.function import once_differentiable
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        return 2 * ctx.saved_tensors[0] * g
-"""
-    exercise = Exercise(
-        "square", "Square", "value gradient double_backward", lambda x: x * x, lambda draw: (draw.normal(3),)
-    )
-    assert check(exercise, define(text, "Square")).codes == ("once_differentiable",)
-
-
 def test_an_output_that_leads_to_itself_is_a_leak():
     held = "ctx.held = [(y := a * b)]\n        ctx.save_for_backward(a, b)"
     assert check(asked("value context"), product(save=held, value="y")).codes == ("leak",)
@@ -378,26 +360,6 @@ def test_a_right_answer_passes_with_what_people_write_to_see_what_happens(writte
     )
     everything = asked("value gradient edges context own_function")
     assert check(everything, define(text, "Multiply"), source=text).passed
-
-
-NORM = """class Norm(Function):
-    @staticmethod
-    def forward(ctx, x, eps=1e-5):
-        y = x / (x * x + eps).sqrt()
-        ctx.save_for_backward(x)
-        ctx.eps = eps
-        return y
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * ctx.eps / (x * x + ctx.eps) ** 1.5, {rest}
-"""
-
-
-def test_a_default_that_the_call_leaves_out_may_have_its_none():
-    norm = Exercise("norm", "Norm", "value gradient", lambda x: x / (x * x + 1e-5).sqrt(),
-                    lambda draw: (draw.normal(4),))  # fmt: skip
-    assert check(norm, define(NORM.format(rest="None"), "Norm")).passed
 
 
 def test_samples_of_a_batch_have_the_sizes_of_the_first():

@@ -22,19 +22,6 @@ def live(bare):
     del bare.shell.kernel
 
 
-def test_a_card_says_what_is_recorded_and_what_to_type_next(live) -> None:
-    ran = live(CELL)
-    assert ran.text.startswith("Recording `Double`; not called yet.")
-    assert "%gradcheck Double.apply(x)" in ran.text
-
-
-def test_what_the_source_alone_shows_is_said_at_once(live) -> None:
-    ran = live(CELL.replace("return 2 * grad_output", "return grad_output, grad_output"))
-    assert "backward returns 2 values, but forward takes 1 arguments." in ran.text
-    assert "(line 9)" in ran.text
-    assert ran.text.index("Recording") < ran.text.index("returns 2 values")
-
-
 def test_later_calls_appear_in_it_once_per_cell(live) -> None:
     live(CELL)
     ran = live("for _ in range(3):\n    Double.apply(x).sum().backward()")
@@ -51,13 +38,6 @@ def test_checks_are_not_among_the_calls(live) -> None:
     assert "Recorded calls: 1." in ran.text
 
 
-def test_calls_say_which_cell_made_them(live) -> None:
-    number = live(CELL + "Double.apply(x)").result.execution_count
-    assert live("%autograd_calls").result.result[-1].cell == number
-    number = live("Double.apply(x)").result.execution_count
-    assert live("%autograd_calls").result.result[-1].cell == number
-
-
 def test_a_cell_that_is_run_again_takes_over(live) -> None:
     live(CELL)
     live("Double.apply(x)")
@@ -65,14 +45,6 @@ def test_a_cell_that_is_run_again_takes_over(live) -> None:
     ran = live("Double.apply(x)")
     assert len(ran.updates) == 1
     assert "Recorded calls: 1." in ran.text
-
-
-def test_many_calls_stay_few_in_the_card(live) -> None:
-    live(CELL)
-    ran = live("for _ in range(200): Double.apply(x)")
-    assert "200 calls are kept, these are the last 12. All: `%autograd_calls Double`" in ran.text
-    assert len(ran.html) < 64_000
-    assert len(live("%autograd_calls Double").result.result) == 200
 
 
 UNTIL_SHOWN = """\

@@ -30,22 +30,6 @@ def test_options_and_choices(notebook, line: str, expected: list[str]) -> None:
     assert set(complete(notebook, line + BODY, len(line))) == set(expected)
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("%gradcheck --", ["--hints", "--order", "--budget", "--reference", "--compile"]),
-        ("%gradcheck linear(a) --order ", ["1", "2"]),
-        ("%gradcheck --hints what linear(a) --", ["--order", "--budget", "--reference", "--compile"]),
-        ("%gradcheck linear(a) --budget ", ["none"]),
-        ("%gradcheck linear(a) --hi", ["--hints"]),
-        ("%gradcheck --hints wh", ["what", "where"]),
-        ("report = %gradcheck linear(a) --hints n", ["none"]),
-    ],
-)
-def test_hints_of_the_line_magic(notebook, line: str, expected: list[str]) -> None:
-    assert set(complete(notebook, line)) == set(expected)
-
-
 def test_name_offers_the_classes_of_the_cell(notebook) -> None:
     line = "%%autograd_function --name "
     assert complete(notebook, line + BODY, len(line)) == ["Product"]

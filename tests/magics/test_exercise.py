@@ -50,21 +50,6 @@ def test_the_function_is_recorded_and_no_card_shown(notebook):
     assert "forward" in notebook("%autograd_calls Square").text
 
 
-def test_a_report_can_be_asked_for_below(notebook):
-    lines = cell().splitlines(keepends=True)
-    notebook("a = torch.ones(2, dtype=torch.float64, requires_grad=True)")
-    ran = notebook(lines[0] + "%%autograd_function --inputs a\n" + "".join(lines[1:]))
-    assert "Square: backward is right" in ran.text.replace("`", "")
-    assert "✓ right `square`" in ran.text
-
-
-def test_hints(notebook):
-    assert "--hints where" in notebook(cell("-" + RIGHT)).text
-    second = notebook(cell("-" + RIGHT, " square --hints where")).text
-    assert "line 10" in second
-    assert "--hints" not in notebook(cell("-" + RIGHT, " --hints=fix square")).text
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

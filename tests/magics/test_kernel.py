@@ -125,50 +125,6 @@ def test_an_interrupt_of_the_cell_is_the_kernels_own(kernel: Kernel) -> None:
         assert types == ["status", "execute_input", "stream", "error"]
 
 
-SLOW = """\
-%%autograd_function --inputs x
-real, seen = sys.stdout, []
-class Slow(Function):
-    @staticmethod
-    def forward(ctx, x):
-        seen.append(1)
-        if len(seen) == 3:
-            real.write("ready")
-            real.flush()
-        while 3 <= len(seen) < 10:
-            pass
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
-"""
-
-
-def test_an_interrupt_of_the_report_gives_what_is_done_or_a_sentence(kernel: Kernel) -> None:
-    kernel.run("x = torch.ones(3, dtype=torch.double, requires_grad=True)")
-    reply, messages = kernel.run(SLOW, interrupt_at="ready")
-    assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")  # stops the cells behind it as well
-    shown = data(messages, "display_data") + data(messages, "update_display_data")  # it may take a bar's place
-    assert "interrupted" in " ".join(bundle["text/plain"] for bundle in shown).lower()
-    assert not [m for m in messages if m["type"] == "error"]
-    assert kernel.run("seen.extend([1] * 9)\nSlow.apply(x).tolist()")[0]["status"] == "ok"
-
-
-def test_a_card_fills_in_as_later_cells_call(kernel: Kernel) -> None:
-    _, messages = kernel.run("%%autograd_function\n" + DOUBLE)
-    (card,) = [m["content"] for m in messages if m["type"] == "display_data"]
-    assert "not called yet" in card["data"]["text/plain"]
-    _, messages = kernel.run(
-        "x = torch.ones(2, requires_grad=True)\nfor _ in range(3): Double.apply(x).sum().backward()"
-    )
-    (update,) = [m["content"] for m in messages if m["type"] == "update_display_data"]
-    assert update["transient"] == card["transient"]
-    assert "Recording `Double`.\nRecorded calls: 6." in update["data"]["text/plain"]
-    _, messages = kernel.run("1 + 1")
-    assert not [m for m in messages if m["type"] == "update_display_data"]
-
-
 def test_a_report_that_cannot_be_made_stops_a_run_of_all_cells(kernel: Kernel) -> None:
     reply, messages = kernel.run("%%autograd_function --inputs nowhere\n" + DOUBLE)
     assert (reply["status"], reply["ename"]) == ("error", "UsageError")

@@ -161,24 +161,10 @@ def test_a_mistake_of_ours_is_one_sentence(filled, monkeypatch) -> None:
     stumbles.forget()
 
 
-def test_an_old_style_function_is_explained(filled) -> None:
-    filled("class Old(Function):\n    def forward(self, x): return x\n    def backward(self, g): return g")
-    ran = filled("%gradcheck Old(a)")
-    assert ran.stderr.startswith("UsageError: Old is written in the style of old torch")
-
-
 def test_a_graph_in_a_notebook_leaves_unrelated_tensors_out(filled) -> None:
     filled("stranger = torch.ones(2, requires_grad=True)\ncut = torch.ones(2, requires_grad=True)")
     graph = filled("other = (cut * 2).detach()\nloss = (a * other.sum()).sum()\n%autograd_graph loss").result.result
     assert "stranger" not in [ghost.name for ghost in graph.ghosts]
-
-
-@pytest.mark.parametrize(("before", "behind", "order"), [("", "", None), ("", " --order 2", 2), ("--order=1 ", "", 1),
-                                                        ("--hints what ", " --order 2", 2)])  # fmt: skip
-def test_order_of_gradcheck(filled, before, behind, order):
-    report = filled(f"report = %gradcheck {before}product(a, b){behind}\nreport").result.result
-    assert report.order == order
-    assert (report.order2 is None) == (order == 1)
 
 
 @pytest.mark.parametrize(
@@ -196,17 +182,8 @@ def test_the_budget_of_gradcheck(filled, monkeypatch, line, budget):
     assert given == [budget]
 
 
-def test_a_budget_that_is_no_number_gets_a_sentence(notebook):
-    assert "--budget cannot be soon; write a number" in notebook("%gradcheck torch.sin(x) --budget soon").stderr
-
-
 def test_an_order_that_there_is_not_gets_the_choices(notebook):
     assert "--order cannot be 3; it is one of 1, 2." in notebook("%gradcheck torch.sin(x) --order 3").stderr
-
-
-def test_hints_that_do_not_exist_get_the_nearest(notebook):
-    notebook("x = torch.ones(2, dtype=torch.float64, requires_grad=True)")
-    assert "--hints cannot be fx; it is one of" in notebook("%gradcheck torch.sin(x) --hints fx").stderr
 
 
 @pytest.mark.parametrize("written", ["torch.mul", "torch.mul(a, b)", "a * b", "eager"])

@@ -66,18 +66,6 @@ def test_source_pickles_and_names_are_the_classes_own(notebook) -> None:
     assert pickle.dumps(cls)
 
 
-def test_the_cell_sees_and_fills_the_users_namespace(notebook) -> None:
-    notebook("k = 5")
-    notebook(MAGIC + DOUBLE + "m = k + 1\nk = 7")
-    assert (notebook["m"], notebook["k"]) == (6, 7)
-
-
-def test_history_holds_the_cell_as_it_was_typed(notebook) -> None:
-    notebook(MAGIC + "x = 1")
-    assert notebook.shell.history_manager.input_hist_raw[-1] == MAGIC + "x = 1"
-    assert notebook["In"][-1].strip() == "x = 1"
-
-
 def test_help_on_a_recorded_class_is_as_before(notebook) -> None:
     def help_text() -> str:
         return notebook("Double.forward??").text + notebook("Double?").text
@@ -114,12 +102,6 @@ def test_cells_that_ipython_cleans_first(notebook, prefix: str) -> None:
     ran = notebook("\n".join(line if i == 0 else indent + line for i, line in enumerate(lines)))
     assert ran.result.success
     assert "Recording `Plain`" in ran.text
-
-
-def test_an_empty_cell_and_a_silent_one_pass(notebook) -> None:
-    assert notebook("").result.success
-    notebook.shell.run_cell(MAGIC + DOUBLE, silent=True)
-    assert "Double" in notebook.shell.user_ns
 
 
 @pytest.mark.parametrize("above", ["", "%%capture\n", "%%time\n"])

@@ -32,16 +32,6 @@ def filled(notebook):
     return notebook
 
 
-def test_its_gradient_is_reported_with_the_names_lines_and_a_tried_fix_of_the_cell(filled) -> None:
-    ran = filled(CELL.format(options="--inputs a, 2.0", name="checked"))
-    assert ran.result.success
-    text = ran.bundles[-1]["text/plain"]
-    assert "nbautograd_cell::checked: backward is wrong for `x`." in text
-    assert "Change at line 13" in text
-    assert "tried" in text
-    assert "setup_context" in text  # the calls are recorded
-
-
 @pytest.mark.parametrize("followed", [True, False])  # another torch keeps the functions of an operation elsewhere
 def test_without_inputs_it_is_told_how_to_check_it(filled, monkeypatch, followed) -> None:
     if not followed:
@@ -49,13 +39,6 @@ def test_without_inputs_it_is_told_how_to_check_it(filled, monkeypatch, followed
         monkeypatch.setattr("nbautograd.core.recording.api._follow", lambda _: False)
     ran = filled(CELL.format(options="", name=f"told_{followed}"))
     assert "--inputs x, beta" in " ".join(ran.bundles[-1]["text/plain"].split())
-
-
-def test_the_line_magic_takes_the_operation_itself(filled) -> None:
-    filled(CELL.format(options="", name="line"))
-    report = filled("%gradcheck swish(a, 2.0)").result.result
-    assert (report.function, report.verdict) == ("nbautograd_cell::line", "wrong")
-    assert filled("%gradcheck torch.ops.nbautograd_cell.line(a, 1.0)").result.result.verdict == "right"
 
 
 def test_calls_in_the_cell_and_after_it_are_on_its_card(filled) -> None:
@@ -88,28 +71,6 @@ def test_a_gradient_that_is_registered_in_a_later_cell_is_recorded_there(filled)
     ran = filled(f"%%autograd_function\ndef setup_context{gradient}swish(a, 2.0).sum().backward()\n")
     assert ran.bundles[-1]["text/plain"].startswith("Recording `nbautograd_cell::later`.")
     assert [call.method for call in nbautograd.calls(filled["swish"])] == ["forward", "setup_context", "backward"]
-
-
-# its schema is given since torch 2.6 makes none of list[torch.Tensor]
-BOTH_LISTS = """\
-%%autograd_function
-schema = "(Tensor[] xs) -> Tensor[]"
-
-@torch.library.custom_op("nbautograd_cell::swapped", mutates_args=(), schema=schema)
-def swapped(xs):
-    return [xs[1] * 2, xs[0] * 3]
-
-def backward(ctx, grads):
-    return [grads[1] * 3, grads[0] * 2]
-
-swapped.register_autograd(backward)
-sum(swapped([a, a * 2])).sum().backward()
-"""
-
-
-def test_nothing_is_said_against_lists_of_outputs_and_of_gradients(filled) -> None:
-    text = filled(BOTH_LISTS).bundles[-1]["text/plain"]
-    assert text.startswith("Recording `nbautograd_cell::swapped`.\nRecorded calls: 2.")
 
 
 LISTS = """\

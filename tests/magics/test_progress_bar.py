@@ -12,7 +12,7 @@ from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
 from nbautograd.magics import progress
 from nbautograd.magics.output import Cards
-from nbautograd.magics.progress import PATIENCE, PAUSE, SURE, ProgressBar, drawn
+from nbautograd.magics.progress import PATIENCE, SURE, ProgressBar, drawn
 from nbautograd.views import theme
 
 
@@ -57,14 +57,6 @@ def test_a_quick_check_shows_none(told):
     assert bar.close() is False
 
 
-def test_a_long_one_says_how_far_it_is(told):
-    _, outputs = told((START, 50))
-    assert outputs[0].data["text/plain"] == (
-        "25 % · d y / d x (Interrupt the kernel to stop, ■ in Jupyter; partial results are kept.)"
-    )
-    assert "width:25%" in outputs[0].data["text/html"]
-
-
 def test_the_time_that_is_left_is_said_once_it_is_known_well_enough(bare):
     clock = Clock()
     bar = ProgressBar(bare.shell, now=clock)
@@ -100,19 +92,6 @@ def test_nobody_counts_what_comes_after_the_verdict(bare):
         assert bar.state().percent == 10
 
 
-def test_updates_are_few(told):
-    _, outputs = told((START, 50), (START + PAUSE / 2, 60), (START + PAUSE + 0.01, 70))
-    assert len(outputs) == 2
-
-
-def test_the_result_takes_its_place(told):
-    bar, _ = told((START, 50))
-    with capture_output() as captured:
-        assert bar.show_instead("the report") is True
-        assert bar.close() is False
-    assert [out.data["text/plain"] for out in captured.outputs] == ["'the report'"]
-
-
 def test_a_terminal_gets_one_line_and_the_report_below_it(bare, capsys):
     clock = Clock()
     bar = ProgressBar(bare.shell, now=clock)
@@ -140,12 +119,6 @@ def interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-def test_the_magic_replaces_the_bar_by_the_report(notebook, at_once):
-    ran = notebook(CELL)
-    assert "Running" in ran.bundles[0]["text/plain"]
-    assert ran.updates[-1]["text/plain"].startswith("Twice: backward is right.")
 
 
 @pytest.mark.parametrize(
@@ -183,14 +156,6 @@ def test_a_result_that_is_kept_leaves_no_bar(notebook, monkeypatch):
     notebook(f"import nbautograd\n{CELL.partition(chr(10))[2]}")
     seen_at_once(monkeypatch)
     ran = notebook("report = nbautograd.gradcheck(Twice, torch.ones(2, dtype=torch.float64, requires_grad=True))")
-    assert ran.updates[-1] == {"text/plain": "", "text/html": ""}
-
-
-def test_many_checks_in_a_cell_share_one_bar(notebook, monkeypatch):
-    notebook(f"import nbautograd\n{CELL.partition(chr(10))[2]}")
-    seen_at_once(monkeypatch)
-    ran = notebook("for _ in range(3): r = nbautograd.gradcheck(Twice, torch.ones(2, requires_grad=True).double())")
-    assert len(ran.bundles) - len(ran.updates) == 1
     assert ran.updates[-1] == {"text/plain": "", "text/html": ""}
 
 

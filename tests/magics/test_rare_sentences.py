@@ -224,7 +224,7 @@ ROWS = [
     ("compare.ranks_hang", lambda: ranks(stacks={0: "line 3"})),
     ("compare.ranks_outputs", lambda: refused(lambda: ranks(values=[[Values((1, 2, 3), 1)]]))),
     ("compare.ranks_raised", lambda: ranks(errors={0: "ValueError"})),
-    ("compare.sweep_stopped", lambda: patched("inspection.compare.compared_case", interrupted, lambda:
+    ("compare.sweep_stopped", lambda: patched("inspection.compare.Compare._sweep", interrupted, lambda:
         nbautograd.compare(DOUBLE.apply, lambda a: 2 * a, (x(2),), cases=[("four", (x(4),))]))),
     ("explain.no_grad.integer_root", lambda: nbautograd.explain(integers, apart=False)),
     ("explain.not_finite.came_in", lambda: nbautograd.explain(infinite, apart=False)),

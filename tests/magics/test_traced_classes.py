@@ -21,19 +21,6 @@ class Scalar:
 """
 
 
-def test_the_card_waits_and_fills_in(notebook) -> None:
-    notebook.shell.kernel = None  # the front end can change what it shows
-    try:
-        ran = notebook(CELL)
-    finally:
-        del notebook.shell.kernel
-    assert ran.result.success
-    assert "Tracing `Scalar`: the calls that torch dispatches to it appear here." in ran.text
-    assert notebook("torch.mean(Scalar(4))").result.result == 4
-    log = notebook("%autograd_dispatches Scalar").result.result
-    assert [(d.func, d.outcome) for d in log] == [("torch.mean", "returned")]
-
-
 def test_the_card_is_brought_up_to_date(bare) -> None:
     bare.shell.kernel = object()
     try:
@@ -93,21 +80,6 @@ def test_unloading_leaves_the_class_as_written(notebook) -> None:
 def test_inputs_are_answered(notebook) -> None:
     ran = notebook(CELL.replace("function\n", "function --inputs x\n", 1))
     assert "`--inputs` is for a `torch.autograd.Function`" in ran.text
-
-
-def test_a_function_and_an_overriding_class_in_one_cell(notebook) -> None:
-    ran = notebook(
-        CELL
-        + """
-class Double(Function):
-    @staticmethod
-    def forward(ctx, x): return x * 2
-    @staticmethod
-    def backward(ctx, g): return g * 2
-"""
-    )
-    assert "Tracing `Scalar`" in ran.text
-    assert "Recording `Double`" in ran.text
 
 
 def test_wrong_lines_are_one_sentence(notebook) -> None:

@@ -29,18 +29,6 @@ def request(cell: str) -> Request | None:
 
 
 @pytest.mark.parametrize(
-    "line", ["%%autograd_function", "%%autograd_function --inputs a, b", "%%autograd_function\t-i a"]
-)
-def test_the_magic_line_is_emptied_and_the_rest_kept(manager: TransformerManager, line: str) -> None:
-    assert manager.transform_cell(f"{line}\n{BODY}") == f"\n{BODY}"
-
-
-def test_the_rest_is_transformed_as_ever(manager: TransformerManager) -> None:
-    shown = manager.transform_cell("%%autograd_function\n%time 1\n!ls\n")
-    assert shown == "\nget_ipython().run_line_magic('time', '1')\nget_ipython().system('ls')\n"
-
-
-@pytest.mark.parametrize(
     "cell", ["%%autograd_function --wrong\nx = 1\n", "%%autograd_function\n", "%%autograd_function --inputs a\n\n  \n"]
 )
 def test_wrong_options_and_empty_bodies_are_left_to_the_registered_magic(
@@ -53,20 +41,6 @@ def test_wrong_options_and_empty_bodies_are_left_to_the_registered_magic(
 def test_help_is_left_alone(manager: TransformerManager) -> None:
     assert "pinfo" in manager.transform_cell("%%autograd_function?")
     assert request("%%autograd_function?\nx = 1") is None
-
-
-@pytest.mark.parametrize(
-    "cell", ["x = 1\n", "%%time\nx = 1\n", "%%autograd_functions\nx\n", "# %%autograd_function\nx\n", ""]
-)
-def test_other_cells_are_left_alone(cell: str) -> None:
-    lines = cell.splitlines(keepends=True)
-    assert read(lines) == (None, lines)
-
-
-def test_another_cell_magic_below_still_works(manager: TransformerManager) -> None:
-    assert manager.transform_cell(f"%%autograd_function\n%%time\n{BODY}").startswith(
-        "get_ipython().run_cell_magic('time'"
-    )
 
 
 def test_who_runs_the_cell_is_told_what_each_cell_asks_for() -> None:
@@ -82,17 +56,6 @@ def test_who_runs_the_cell_is_told_what_each_cell_asks_for() -> None:
     assert others == [None, None]
 
 
-@pytest.mark.parametrize(
-    "lines", ["%%exercise square\n%%autograd_function -i a\n", "%%autograd_function -i a\n\n%%exercise square\n"]
-)
-def test_both_magics_in_any_order(square: Exercise, lines: str) -> None:
-    asked, left = read([*lines.splitlines(keepends=True), *BODY.splitlines(keepends=True)])
-    assert asked is not None
-    assert asked.exercise is not None
-    assert (asked.exercise.exercise, asked.options.inputs) == (square, "a")
-    assert "".join(left) == asked.body == "\n" * lines.count("\n") + BODY
-
-
 def test_an_exercise_alone_is_recorded_and_not_shown(square: Exercise) -> None:
     asked = request(f"%%exercise square --hints where\n{BODY}")
     assert asked is not None
@@ -104,13 +67,6 @@ def test_an_exercise_alone_is_recorded_and_not_shown(square: Exercise) -> None:
 def test_the_second_line_may_be_wrong_too(square: Exercise, manager: TransformerManager) -> None:
     shown = manager.transform_cell(f"%%exercise square\n%%autograd_function --wrong\n{BODY}")
     assert shown.startswith("get_ipython().run_cell_magic('autograd_function', '--wrong'")
-
-
-def test_an_untouched_answer_shows_no_ellipsis(square: Exercise) -> None:
-    asked, left = read(["%%exercise square\n", "x = 1\n", "...  # your code here"])
-    assert left[-1] == "None\n"
-    assert asked is not None
-    assert asked.body == "\nx = 1\n...  # your code here"
 
 
 def test_a_cell_is_complete_when_it_ends_with_an_empty_line(manager: TransformerManager) -> None:

@@ -6,33 +6,12 @@ from survivors import Page
 
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
-from nbautograd.views.builders.dispatches import MOST_ROWS
 from nbautograd.views.bundle import html, text
 
 
 def one(index: int, parent: int | None = None, **fields: object) -> Dispatch:
     known = {"protocol": "__torch_function__", "owner": "Scalar", "func": "torch.add", "outcome": "returned"}
     return Dispatch(index, parent, **{**known, **fields})  # type: ignore[arg-type]
-
-
-def test_the_tree_in_words() -> None:
-    log = DispatchLog(
-        (
-            one(0, args=(Value("args[0]", "Scalar", "<Scalar n=2>"),), handler="add", handler_line=7),
-            one(1, 0, func="torch.mul", outcome="NotImplemented"),
-            one(2, func="torch.mean", result=Value("result", "float", "0.4")),
-        )
-    )
-    assert text(log).splitlines() == [
-        "Dispatches to `Scalar`: 3",
-        "Nothing handled `torch.mul`: each type that was asked (`Scalar`) returned `NotImplemented`, so torch raises a",
-        "TypeError. Register an implementation of `torch.mul`, or turn the object into a tensor and call `torch.mul`",
-        "again.",
-        "call                     answered by        result",
-        "torch.add(<Scalar n=2>)  add, line 7        –",
-        "└─ torch.mul()           NotImplemented     –",
-        "torch.mean()             the method itself  0.4",
-    ]
 
 
 def test_of_several_classes_each_row_says_which_was_asked() -> None:
@@ -58,13 +37,6 @@ def test_names_that_are_markup_stay_names() -> None:
     assert "<script>" not in page
     assert "<img" not in page
     assert "&lt;script&gt;" in page
-
-
-def test_long_logs_are_folded() -> None:
-    page = text(DispatchLog(tuple(one(i) for i in range(500))))
-    assert "… 440 more" in page
-    assert len(page.splitlines()) == MOST_ROWS + 3
-    assert len(html(DispatchLog(tuple(one(i) for i in range(2000))))) < 64_000
 
 
 def stored(inside: int, **last: object) -> str:

@@ -184,11 +184,6 @@ def test_beside_wrong_blocks_those_that_agree_are_folded():
     assert title not in html(samples.gradcheck())
 
 
-def test_what_the_first_bad_of_hundreds_of_calls_saw_is_there():
-    made = [replace(samples.calls()[0], index=k, exception="E: no" if k == 50 else None) for k in range(300)]
-    assert Page(html(CallLog(tuple(made)))).text.count("What each call saw #50 LinearFunction.forward") == 1
-
-
 def test_a_flood_of_prints_is_cut():
     made = html(replace(samples.calls()[0], stdout="x" * 100_000))
     assert len(made) < 12_000
@@ -229,30 +224,6 @@ def test_the_bundle_never_raises(monkeypatch):
 
 def test_a_name_cannot_turn_the_text_behind_it() -> None:
     assert escape("a\u202eb\u2066c") == "a\ufffdb\ufffdc"
-
-
-def test_a_comparison_is_stored_whatever_else_the_report_holds():
-    many = tuple(samples.value(f"a_rather_long_name_{k}", samples.W) for k in range(12))
-    call = replace(samples.calls()[0], inputs=many, outputs=many, ctx=CtxSnapshot(many), stdout="x" * 4000)
-    graphs = (samples.graph(), samples.graph())
-    pairs = tuple((samples.value(f"x{k}", samples.W), samples.value(f"x{k}", samples.W)) for k in range(12))
-    gradients = tuple(samples.compared("gradient", pair) for pair in pairs)
-    output, _ = samples.comparison().quantities
-    compared = replace(samples.comparison(), graphs=graphs, quantities=(output, *gradients))
-    page = Page(html(samples.report(wrong=True, calls=CallLog((call,) * 9), comparison=compared)))
-    assert "Comparison: left out" not in page.text
-    assert page.text.count("equal in every element") == 13
-
-
-def test_blocks_without_room_for_pictures_keep_their_numbers():
-    rng = np.random.default_rng(0)
-    blocks = {(0, k): samples.block(rng.normal(size=(3, 3)), names=("y", f"x{k}")) for k in range(10)}
-    made = html(replace(samples.report().jacobian, blocks=blocks))
-    page = Page(made)
-    assert page.text.count("Its pictures are left out here to keep the notebook small.") >= 2
-    assert "d y / d x9" in page.text
-    assert page.pictures[0]["alt"].startswith("Heat map of your backward for d y / d x0")
-    assert len(made) < 64_000
 
 
 def test_no_line_breaks_behind_the_d_of_a_derivative_nor_before_a_unit():

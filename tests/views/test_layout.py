@@ -9,11 +9,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 
 import nbautograd
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.views.layout import Layout, Path, layout
+from nbautograd.views.layout import Layout, layout
 from nbautograd.views.layout.sugiyama import Layers, order, ranks
 
 
@@ -129,32 +128,6 @@ def test_ordering_never_adds_crossings(graph):
     assert order(layers, 10_000) == layers.crossings(0) <= before
 
 
-def test_a_tangle_is_undone():
-    layers = Layers([[0, 1, 2], [3, 4, 5]], [[], [], [], [2], [1], [0]], [[5], [4], [3], [], [], []])
-    assert layers.crossings(0) == 3
-    assert order(layers, 10_000) == 0
-
-
-def test_known_crossings_are_counted():
-    """The counter of this file can count: two edges that cross once."""
-    a = Path("a", "c", (), ((0, 0), (0, 5), (10, 5), (10, 10)))
-    b = Path("b", "d", (), ((11, 0), (11, 5), (-3, 5), (-3, 10)))
-    assert crossings(Layout(10, 10, (), (a, b))) == 1
-
-
-def mlp_graph():
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2))
-    return nbautograd.graph(model(torch.randn(5, 3)).pow(2).mean(), names=model)
-
-
-def test_a_chain_and_its_leaves_cross_nowhere_and_run_straight():
-    made = layout(mlp_graph())
-    assert crossings(made) == 0
-    first = next(p for p in made.paths if p.source == "o0")
-    assert len({x for x, _ in first.points}) == 1
-
-
 def test_a_leaf_used_twice_nearby_stands_once_and_tells_the_sum():
     a = torch.ones(2, requires_grad=True)
     made = layout(nbautograd.graph((a * a).sum()))
@@ -257,8 +230,3 @@ def test_edges_to_the_next_column_cross_no_box():
                 across = min(x0, x1) < box.x + box.width and box.x < max(x0, x1)
                 along = min(y0, y1) < box.y + box.height and box.y < max(y0, y1)
                 assert not (across and along)
-
-
-def test_a_chain_that_no_columns_would_make_fit_stays_one():
-    made = layout(chain(400), boxes=None)
-    assert made.width < 400

@@ -19,7 +19,6 @@ from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.course.progress import CourseProgress
 from nbautograd.errors import CallError
 from nbautograd.inspection.explanation import Explanation
-from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.widgets.live import VIEWS, widget
 
 MEGABYTE = 1_000_000
@@ -43,14 +42,6 @@ def test_every_public_report_has_a_view(wire: Wire, samples: Any) -> None:
     kinds = ["inspector", "graph", "jacobian", "gradcheck", "calls", "motion", *["document"] * len(documents)]
     assert [type(v).__name__ for v in values] == list(VIEWS)
     assert [v.widget()._kind for v in values] == kinds
-
-
-def test_the_state_goes_as_one_buffer_with_arrays_in_it(wire: Wire, samples: Any) -> None:
-    samples.report(wrong=True).widget()
-    assert ["state"] in wire.opened()[-1]["buffer_paths"]
-    state = wire.state()
-    assert "LinearFunction: backward is wrong for `weight`." in str(state["answer"]["document"])
-    assert np.array_equal(numbers(state["blocks"][1]["maps"]["numerical"]), samples.D_WEIGHT)
 
 
 def test_what_is_none_by_default_stays_at_home(wire: Wire, samples: Any) -> None:
@@ -87,23 +78,6 @@ def weight(wire: Wire) -> int:
     return len(json.dumps(state)) + sum(map(len, buffers))
 
 
-@pytest.mark.slow
-def test_nothing_is_heavier_than_a_megabyte_until_it_is_asked_for(wire: Wire, samples: Any) -> None:
-    big = np.random.default_rng(0).normal(size=(300, 400))
-    check = nbautograd.types.GradcheckReport(
-        "F", "wrong", blocks={(0, i): samples.block(big, big + 1) for i in range(30)}
-    )
-    log = nbautograd.types.CallLog(samples.calls().calls * 2_000)
-    y = x = torch.ones(2, requires_grad=True)
-    for _ in range(3_000):
-        y = y * x
-    for value in (check, log, nbautograd.graph(y.sum()), samples.report(wrong=True)):
-        value.widget()
-        assert weight(wire) < MEGABYTE
-        assert sum(map(len, static_bundle(value).values())) < 80_000  # of both forms; each is below 64 kB
-        assert max(map(len, static_bundle(value).values())) < 64_000
-
-
 @pytest.fixture(scope="module")
 def heaviest(samples: Any) -> Any:
     """2,000 calls, a graph of 10,000 nodes, 2,500 blocks with a hundred thousand entries each, long values."""
@@ -135,13 +109,6 @@ def test_an_inspector_of_everything_large_stays_below_a_megabyte(wire: Wire, hea
     assert content == {"id": 1}
     assert len(decoded(buffer)["layout"]["boxes"]) > 10_000
     assert len(buffer) < MEGABYTE
-
-
-@pytest.mark.slow
-def test_without_packing_it_would_weigh_more(wire: Wire, heaviest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbautograd.widgets.encoding.LEVEL", 0)
-    heaviest.widget()
-    assert weight(wire) > 2 * MEGABYTE
 
 
 def test_of_many_blocks_the_wrong_ones_come_whole_and_the_others_when_asked_for(wire: Wire, samples: Any) -> None:

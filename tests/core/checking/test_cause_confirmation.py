@@ -31,16 +31,6 @@ def test_a_sum_that_is_too_wide_is_no_missing_mask() -> None:
     assert "mask" not in found.message
 
 
-# Wrong at the two ends alone.
-Trapezoid = Fn.of("Trapezoid", "y: return (y[..., 1:] + y[..., :-1]).sum(-1) / 2",
-    "g: return g[..., None].expand(-1, 6)")  # fmt: skip
-
-
-def test_two_ends_are_no_sum_over_the_dimension() -> None:
-    found = first(Trapezoid, draw(3, 6))
-    assert "the same for all elements" not in found.message
-
-
 def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
     rotation = torch.linalg.qr(torch.rand(3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))[0]
     problem = Problem(lambda x, r: r @ x, (draw(3), rotation))
@@ -50,17 +40,6 @@ def test_data_that_is_orthonormal_stays_orthonormal_at_other_sizes() -> None:
     assert len(others) == 2
     for other in others:
         assert torch.allclose(other @ other.T, torch.eye(len(other), dtype=torch.float64))
-
-
-# A term is missing; of one number to one number any error is a ratio.
-Shifted = Fn.of("Shifted", "sigma, x: save(sigma, x); return ((sigma / x) ** 6).sum() - len(x) * (sigma / 2) ** 6",
-    "g: sigma, x = saved; return g * (6 * sigma**5 / x**6).sum(), None")  # fmt: skip
-
-
-def test_of_a_single_entry_a_ratio_that_moves_is_no_factor() -> None:
-    sigma = torch.tensor(1.1, dtype=torch.float64, requires_grad=True)
-    found = first(Shifted, sigma, torch.tensor([1.2, 1.5, 1.9], dtype=torch.float64))
-    assert found.code == "wrong_derivative"
 
 
 # Wrong at the first two elements, where b happens to be small; what changes that is refused.

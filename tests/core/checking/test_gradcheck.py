@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import pickle
 import random
 
 import functions_checked as checked
@@ -51,21 +49,6 @@ def test_the_seeds_linear_function_is_right():
     assert {w: b.verdict for w, b in report.blocks.items()} == {(0, 0): "match", (0, 1): "match"}
     assert report.input_names == ("input", "weight")
     assert report.raise_if_wrong() is report
-
-
-def test_the_seeds_wrong_linear_function_is_wrong_in_6_of_36_entries():
-    a, b = seed_inputs()
-    report = gradcheck(LinearWrong, (a, b))
-    block = report.blocks[0, 1]
-    assert report.verdict == "wrong"
-    assert report.blocks[0, 0].verdict == "match"
-    # J = kron(a, I) for the right one, kron(a.T, I) for the wrong one, by the seed's own formulas
-    right, wrong = (torch.kron(m, torch.eye(3, dtype=torch.float64)).detach().numpy() for m in (a, a.t().contiguous()))
-    np.testing.assert_allclose(block.numerical(), right, atol=1e-8)
-    np.testing.assert_allclose(block.analytical(), wrong, atol=1e-12)
-    assert (block.wrong, block.entries) == (int((right != wrong).sum()), 36) == (6, 36)
-    assert abs(block.worst.analytical - block.worst.numerical) == pytest.approx(1.0)
-    assert any(f.kind == "bug" and f.where == (0, 1) for f in report.findings)
 
 
 @pytest.mark.parametrize("call", [Exp, Exp.apply, lambda x: Exp.apply(x), torch.exp])
@@ -118,22 +101,10 @@ def test_at_a_kink_anything_between_the_slopes_is_right(monkeypatch, at_zero, ve
     assert report.verdict == ("wrong" if verdict == "mismatch" else "right")
 
 
-def test_a_gradient_where_a_clamp_is_flat_is_a_bug():
-    x = torch.tensor([2.0, -3.0, 1.5], dtype=torch.float64, requires_grad=True)
-    assert gradcheck(checked.ClampNoMask, x).blocks[0, 0].verdict == "mismatch"
-
-
 def test_float32_that_cannot_be_promoted_is_still_judged():
     x = torch.linspace(0.1, 2, 6).requires_grad_()
     report = gradcheck(lambda x: x.float().sin(), x)
     assert report.verdict == "right"
-
-
-def test_other_outputs_and_arguments_keep_their_positions():
-    report = gradcheck(checked.TwoOutputs, (doubles(5), 2.0, True))
-    assert list(report.blocks) == [(1, 0)]
-    assert report.verdict == "right"
-    assert report.output_names == ("indices", "values")
 
 
 def test_complex_numbers_count_as_pairs():
@@ -144,13 +115,6 @@ def test_complex_numbers_count_as_pairs():
     derivative = 2 * z.detach()[0]
     expected = [[derivative.real, -derivative.imag], [derivative.imag, derivative.real]]
     np.testing.assert_allclose(block.analytical(slice(0, 2), slice(0, 2)), expected, atol=1e-12)
-
-
-def test_an_exception_in_backward_is_a_finding():
-    report = gradcheck(checked.Raises, doubles(3))
-    assert report.verdict == "wrong"
-    assert report.findings[0].code == "exception"
-    assert "no luck today" in report.findings[0].message
 
 
 def test_an_exception_in_forward_is_the_users_own():
@@ -217,21 +181,6 @@ def test_a_mistake_of_ours_is_not_blamed_on_backward(monkeypatch):
         gradcheck(Exp, doubles(3))
 
 
-def test_an_interrupt_leaves_what_was_done():
-    calls = []
-
-    def interrupted(x, y):
-        calls.append(1)
-        if len(calls) > 4:
-            raise KeyboardInterrupt
-        return x.sin(), y.cos()
-
-    report = gradcheck(interrupted, (doubles(2), doubles(2)))
-    assert not report.complete
-    assert report.verdict == "cannot tell"
-    assert len(report.blocks) < 4
-
-
 def test_an_interrupt_of_the_first_call_leaves_nothing_and_says_so():
     def interrupted(x):
         raise KeyboardInterrupt
@@ -270,28 +219,10 @@ def test_tolerances_of_the_caller_rule():
     assert gradcheck(Exp, x, eps=1e-4).verdict == "right"
 
 
-def test_the_report_is_plain_data():
-    report = gradcheck(LinearWrong, seed_inputs())
-    again = pickle.loads(pickle.dumps(report))
-    np.testing.assert_array_equal(again.blocks[0, 1].analytical(), report.blocks[0, 1].analytical())
-    assert json.loads(json.dumps(report.to_dict()))["verdict"] == "wrong"
-    steps, errors = report.blocks[0, 1].curve()
-    assert len(steps) == len(errors) > 3
-
-
 def test_in_place_functions_and_expanded_inputs_can_be_checked():
     assert gradcheck(lambda x: x.mul_(3), doubles(3)).verdict == "right"
     assert gradcheck(lambda x: x * 3, doubles(1, 3).expand(4, 3)).verdict == "right"
     assert gradcheck(lambda x: x.t() * 3, doubles(4, 3).t()).verdict == "right"
-
-
-def test_where_a_tensor_has_no_elements_nothing_was_compared():
-    report = gradcheck(lambda x: x * 2, doubles(0, 3))
-    assert (report.verdict, report.blocks[0, 0].reason) == ("cannot tell", "no entries")
-    assert "nothing was compared there" in str(report)
-    beside = gradcheck(lambda x, y: x.sum() + y * y, (doubles(0), doubles(2)))
-    assert (beside.verdict, beside.blocks[0, 1].verdict) == ("cannot tell", "match")
-    assert gradcheck(lambda x: x * x, doubles()).verdict == "right"
 
 
 def test_an_output_outside_the_domain_cannot_be_told():

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from fn import Fn
-from own_mistakes import MISTAKES, draw
+from own_mistakes import draw
 
 import nbautograd
-from nbautograd.core import findings as cutting
 from nbautograd.core.checking.repair import search
 from nbautograd.errors import CallError
 
@@ -35,13 +33,6 @@ def test_what_tells_the_cause_and_no_place_and_no_advice() -> None:
     assert found.advice == ""
 
 
-def test_where_tells_the_line_too() -> None:
-    found = first("where")
-    assert found.fix is None
-    assert found.line is not None
-    assert found.message.endswith(f"Look at `grad_b` (value 2 of those returned, line {found.line}: `-g * a`).")
-
-
 def test_fix_tells_all() -> None:
     found = first("fix")
     assert found.fix is not None
@@ -57,24 +48,6 @@ def test_no_time_is_spent_on_a_fix_that_nobody_wants(hints: str, monkeypatch: py
 
     monkeypatch.setattr(search.Repair, "__init__", never)
     assert first(hints).fix is None
-
-
-def test_lints_are_left_out_with_none() -> None:
-    report = nbautograd.gradcheck(
-        lambda x: x.sin(), torch.ones(2, dtype=torch.float64, requires_grad=True), hints="none"
-    )
-    assert report.findings == ()
-    lint = nbautograd.types.Finding("input_on_ctx", "lint", "causes.tensor_on_ctx", {"name": "x"})
-    assert cutting.limit_findings([lint], "none") == ()
-    assert cutting.limit_findings([lint], "what")[0].message == lint.what
-
-
-def test_second_derivatives_are_cut_too() -> None:
-    [cut] = [m for m in MISTAKES if m.name == "DetachInBackward"]
-    report = nbautograd.gradcheck(cut.fn, cut.inputs(), hints="what")
-    assert report.order2 is not None
-    assert "line" not in report.order2.findings[0].message
-    assert report.findings[0].line is None
 
 
 def test_a_word_that_is_no_hint_is_refused_with_advice() -> None:

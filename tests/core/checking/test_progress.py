@@ -57,10 +57,6 @@ def test_progress_goes_up_to_the_end():
     assert any("d " in text and " / d x" in text for text in what)
 
 
-def seed_inputs():
-    return doubles(20, 20), doubles(20, 30)
-
-
 def stopped_at(moment, calls):
     def stop(done, total, what):
         calls.append(done)
@@ -93,28 +89,6 @@ def test_columns_that_were_asked_are_kept():
 
 
 Exp = Fn.of("Exp", "x: y = x.exp(); save(y); return y", "grad: return 1.5 * grad * ctx.saved_tensors[0]")
-
-
-@pytest.mark.parametrize("fn", [Exp, torch.exp])
-def test_the_curve_is_a_v_of_truncation_and_round_off(fn):
-    block = gradcheck(fn, doubles(3, 4)).blocks[0, 0]
-    steps, errors = block.curve()
-    assert len(steps) == len(errors) > 8
-    assert (errors > 0).all()
-    best = int(errors.argmin())
-    assert 3 < best < len(steps) - 1
-    assert errors[best] < 1e-8 < errors[0]
-    slope = np.polyfit(np.log(steps[:4]), np.log(errors[:4]), 1)[0]
-    assert slope == pytest.approx(2, abs=0.1)  # truncation: the square of the step
-    assert errors[-1] > 3 * errors[best]
-
-
-@pytest.mark.parametrize("where", [(0, 0), (0, 1)])
-@pytest.mark.parametrize("fn", [checked.Linear, checked.LinearWrong])
-def test_the_curve_of_a_linear_function_has_only_round_off(fn, where):
-    steps, errors = gradcheck(fn, seed_inputs()).blocks[where].curve()
-    assert (errors > 0).all()
-    assert (errors <= 1e-14 / steps).all()
 
 
 # Doubles what it should not, and keeps its output on ctx.
@@ -150,18 +124,6 @@ class Listening:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(("fn", "verdict"), [(torch.exp, "right"), (Exp, "wrong"), (checked.Raises, "wrong"),
-                                             (checked.RoundStraightThrough, "cannot tell")])  # fmt: skip
-def test_the_verdict_of_first_order_is_told_once(fn, verdict):
-    listening = Listening()
-    report = gradcheck(fn, doubles(3), progress=listening)
-    [early] = listening.reports
-    assert early.verdict == report.verdict == verdict
-    assert {w: b.verdict for w, b in early.blocks.items()} == {w: b.verdict for w, b in report.blocks.items()}
-    assert early.findings == ()
-    assert early.order2 is None
-
-
 def test_a_wrong_verdict_comes_before_causes_and_fixes(monkeypatch):
     listening, seen = Listening(), []
     for where, name in ((vars(table), "evidence"), (PROBES, "linearity")):
@@ -179,12 +141,6 @@ def test_a_right_verdict_comes_before_second_derivatives(monkeypatch):
     monkeypatch.setattr(report_verdict, "second_order", lambda *a: (seen.append(len(listening.reports)), plain(*a))[1])
     gradcheck(checked.Exp, doubles(3), progress=listening)
     assert seen == [1]
-
-
-def test_an_interrupt_in_second_derivatives_leaves_the_verdict():
-    listening = Listening(stop=True)
-    report = gradcheck(checked.Exp, doubles(3), progress=listening)
-    assert (report.verdict, report.order2, report.complete) == ("right", None, False)
 
 
 class Timed:

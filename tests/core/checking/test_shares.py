@@ -42,17 +42,3 @@ def test_the_expression_is_named(fn, inputs, expression: str) -> None:
     assert found.message_id == "causes.share_missing"
     assert expression in found.params["expression"]
     assert all(str(found.params[part]) in found.message for part in ("expression", "at"))
-
-
-# No expression of forward that is constant has this gradient.
-Unrelated = Fn.of("Unrelated", "x: save(x); return x.sin() * x.exp()",
-    "g: (x,) = saved; return g * (x.cos() * x.exp() + x.atan())")  # fmt: skip
-# Autograd sees nothing of this forward, and is no witness.
-LeavesTorch = Fn.of("LeavesTorch", "x: save(x); plain = torch.from_numpy(x.detach().numpy().copy()); "
-    "return plain.sin() * plain.exp()",
-    "g: (x,) = saved; return g * x.cos() * x.exp()")  # fmt: skip
-
-
-@pytest.mark.parametrize("fn", [Unrelated, LeavesTorch])
-def test_where_no_expression_explains_it_none_is_named(fn) -> None:
-    assert not first(fn, draw(6)).message_id.startswith("causes.share")

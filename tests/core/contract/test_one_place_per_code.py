@@ -56,18 +56,5 @@ def test_a_second_place_is_seen() -> None:
     assert [code for code, files in found.items() if len(files) != 1] == ["tensor_on_ctx"]
 
 
-def test_no_maker_states_another_kind_than_the_table() -> None:
-    stated = [
-        (node.args[0].value, node.args[1].value)
-        for text in SOURCES.values()
-        for node in calls(text)
-        if ast.unparse(node.func) == "Finding"
-        and len(node.args) > 1
-        and all(isinstance(one, ast.Constant) for one in node.args[:2])
-    ]
-    assert stated
-    assert [(code, kind) for code, kind in stated if SEVERITY.get(code, kind) != kind] == []
-
-
 def test_every_kind_has_a_rank() -> None:
     assert set(SEVERITY.values()) <= set(RANK)

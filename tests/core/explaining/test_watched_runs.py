@@ -154,19 +154,6 @@ def test_a_view_is_changed_under_watch_as_without(write, switched):
     assert_same(written(write, switched))
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda view, w: view.grad_fn is None,  # torch raises here: the program asks for it itself
-        lambda view, w: view.add_(1),
-        lambda view, w: (view * 2).sum().backward(),
-        lambda view, w: (w.detach(), view.requires_grad),
-    ],
-)
-def test_a_view_made_without_gradients_ends_under_watch_as_without(use):
-    assert_same(written(WRITES["fill"], use=use))
-
-
 def test_hooks_copies_and_state_dicts_are_as_without_a_watch():
     def program():
         net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))

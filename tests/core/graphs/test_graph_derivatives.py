@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import graph_models as models
 import torch
 
 import nbautograd
@@ -25,21 +24,6 @@ def test_nodes_of_the_second_graph_tell_whose_derivative_they_are():
     assert second.nodes[0].origin is None
     assert "∂ of SinBackward0" in second.to_svg()
     assert "of the first graph" in second.to_svg()
-
-
-def test_a_function_is_named_by_its_class():
-    values, _ = models.linear_function()
-    out = models.Linear.apply(values["x"], values["weight"], values["bias"])
-    weight = values["weight"]
-    first = nbautograd.backward((out * out).sum(), create_graph=True, inputs=[weight])
-    second = nbautograd.graph(weight.grad.sum(), first=first)
-    weight.grad = None
-    assert {n.origin.name for n in second.nodes if n.origin is not None and not n.origin.same} >= {"Linear"}
-
-
-def test_without_create_graph_nothing_is_made():
-    _, loss = models.linear_function()
-    assert nbautograd.backward(loss).made == {}
 
 
 def test_both_graphs_are_drawn_with_a_line_from_each_node_to_where_it_comes_from():

@@ -54,23 +54,6 @@ def test_folding_by_module_makes_no_cycle_and_loses_no_node(depth):
     assert len(folded.nodes) <= len(graph.nodes)
 
 
-def test_deeper_folding_shows_more():
-    model, loss = transformer()
-    graph = nbautograd.graph(loss, names=model)
-    sizes = [len(graph.collapse(depth).nodes) for depth in (1, 2, 3)]
-    assert sizes == sorted(sizes)
-    assert sizes[0] < len(graph.nodes) / 4
-
-
-def test_a_module_called_twice_is_two_boxes():
-    layer, head = nn.Sequential(nn.Linear(3, 3), nn.Tanh()), nn.Linear(3, 3)
-    model = nn.ModuleDict({"layer": layer, "head": head})
-    loss = layer(head(layer(torch.ones(1, 3)))).sum()
-    folded = nbautograd.graph(loss, names=model).collapse(1)
-    assert [n.scope for n in folded.nodes if len(n.members) > 1] == ["layer", "head", "layer"]
-    assert is_acyclic(folded)
-
-
 def test_without_modules_the_far_end_is_folded():
     _, loss = models.rnn(100)
     graph = nbautograd.graph(loss, names={})
@@ -78,12 +61,6 @@ def test_without_modules_the_far_end_is_folded():
     assert len(folded.nodes) <= 70
     assert is_acyclic(folded)
     assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
-
-
-def test_a_small_graph_stays_itself():
-    _, loss = models.mlp()
-    graph = nbautograd.graph(loss)
-    assert fold_to(graph, 300) is graph
 
 
 @settings(max_examples=40, deadline=None)

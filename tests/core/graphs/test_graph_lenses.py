@@ -59,15 +59,6 @@ def test_functions_that_saved_an_input_or_their_output():
     assert [(s.slot, s.saved, s.now) for s in node(nbautograd.graph(z), "Keeps").stale] == [("y", 0, 1)]
 
 
-def test_what_is_not_changed_is_not_stale():
-    x = torch.ones(3)
-    x.add_(1)
-    graph = nbautograd.graph((x * leaf()).sum(), names={})
-    assert all(not n.stale for n in graph.nodes)
-    for value in [v for k, v in models.states().items() if k != "changed in place"]:
-        assert all(not n.stale for n in nbautograd.graph(value, names={}).nodes)
-
-
 @pytest.mark.usefixtures("saved_tensors_shown")
 def test_the_stale_edge_is_red_and_the_box_says_both_versions():
     y, w = leaf().exp(), leaf()
@@ -90,20 +81,6 @@ def test_bytes_are_those_of_the_storages_each_once():
     assert node(graph, "Exp").bytes == 40
     assert graph.saved_bytes()[""] == 80
     assert sum(n.bytes for n in graph.nodes) == 40 + 40 + 80
-
-
-@pytest.mark.usefixtures("saved_tensors_shown")
-def test_bytes_by_scope_and_in_the_picture():
-    model, loss = models.mlp()
-    graph = nbautograd.graph(loss, names=model)
-    held = graph.saved_bytes()
-    assert held["0"] > 0
-    assert held[""] >= max(v for k, v in held.items() if k)
-    picture = graph.to_svg(lens="memory")
-    assert "Kept for backward: " in picture
-    assert ">keeps " in picture
-    assert "keeps" not in graph.to_svg()
-    assert nbautograd.graph(loss, names=model, saved=False).saved_bytes() == {"": 0}
 
 
 def test_ways_to_change_a_tensor_in_place():

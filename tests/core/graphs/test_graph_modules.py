@@ -41,19 +41,6 @@ def test_every_node_is_in_the_module_that_made_it():
     assert {n.scope for n in graph.nodes if n.name == "MeanBackward0"} == {""}
 
 
-def test_calls_of_one_module_are_told_apart():
-    layer = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
-    model = nn.ModuleDict({"layer": layer})
-    with watch_modules():
-        loss = layer(layer(layer(torch.ones(1, 3)))).sum()
-    graph = nbautograd.graph(loss, names=model)
-    calls = [n.calls for n in graph.nodes if n.name == "TanhBackward0"]
-    assert len(set(calls)) == 3
-    folded = graph.collapse(1)
-    assert [n.scope for n in folded.nodes if len(n.members) > 1] == ["layer"] * 3
-    assert len(nbautograd.graph(loss, names=model).collapse(2).nodes) > len(folded.nodes)
-
-
 def test_a_forward_that_raises_leaves_no_hook_and_no_call_open():
     class Raises(nn.Module):
         def forward(self, x):

@@ -27,18 +27,6 @@ def members(graph):
     return sorted(m for node in graph.nodes for m in node.members)
 
 
-def test_twelve_equal_blocks_are_one_box():
-    model, loss = transformer(12, leaf=True)
-    graph = nbautograd.backward(loss, names=model)
-    folded = fold_to(graph, 300)
-    (box,) = [node for node in folded.nodes if node.repeats]
-    assert box.repeats == 12
-    assert str(box.name).startswith("Sequential ×12 · ")
-    assert len(box.norms) == 12
-    assert is_acyclic(folded)
-    assert members(folded) == list(range(len(graph.nodes)))
-
-
 def test_the_norms_are_those_that_arrive_at_each_layer():
     model = nn.Sequential(*[nn.Linear(4, 4, bias=False) for _ in range(50)])
     with torch.no_grad():
@@ -70,14 +58,6 @@ def test_a_first_layer_without_a_gradient_for_its_input_belongs_to_the_repeat():
     with nbautograd.watch_modules():
         loss = model(torch.ones(2, 4)).sum()
     assert told(nbautograd.graph(loss, names=model)) == [("ReLU, Linear ×50", 50, 3)]
-
-
-def test_a_small_graph_and_layers_that_differ_are_drawn_one_by_one():
-    _, loss = models.mlp()
-    assert told(nbautograd.graph(loss)) == []
-    widths = range(3, 40)
-    model = nn.Sequential(*[nn.Linear(w, w + 1) for w in widths])
-    assert told(nbautograd.graph(model(torch.ones(1, 3)).sum())) == []
 
 
 def test_nan_in_a_part_is_counted():

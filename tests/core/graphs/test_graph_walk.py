@@ -53,14 +53,6 @@ def test_a_custom_function_is_one_node_with_its_ctx():
     ]
 
 
-def test_names_come_from_the_calling_code():
-    a = torch.ones(2, requires_grad=True)
-    loss = (a * 2).sum()
-    made = nbautograd.graph(loss)
-    assert [n.label for n in made.leaves] == ["a"]
-    assert made.roots == ((0, "loss"),)
-
-
 def test_parameters_have_their_paths_and_nodes_their_modules():
     model, loss = models.mlp()
     made = nbautograd.graph(loss, names={"model": model, "other": 3})
@@ -70,37 +62,12 @@ def test_parameters_have_their_paths_and_nodes_their_modules():
     assert {"0": "Linear", "2": "Linear", "4": "Linear"}.items() <= dict(made.scopes).items()
 
 
-def test_two_modules_keep_their_own_names():
-    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
-    made = nbautograd.graph(second(first(torch.ones(1, 2))).sum(), names={"first": first, "second": second})
-    assert {n.label for n in made.leaves} == {"first.weight", "first.bias", "second.weight", "second.bias"}
-
-
-def test_places_in_containers_are_names_too():
-    weights = [torch.ones(2, requires_grad=True) for _ in range(2)]
-    made = nbautograd.graph((weights[0] * weights[1]).sum(), names={"weights": weights, "_hidden": weights[0]})
-    assert [n.label for n in made.leaves] == ["weights[0]", "weights[1]"]
-
-
 def test_several_outputs_are_named_by_their_places():
     x = torch.ones(2, requires_grad=True)
     made = nbautograd.graph({"loss": x.sum(), "parts": [x.sin(), x.detach()]}, names={})
     assert [name for _, name in made.roots] == ["loss", "parts[0]", "parts[1]"]
     assert made.roots[2][0] is None
     assert any("parts[1]" in str(note) for note in made.notes)
-
-
-def test_freed_buffers_are_marked():
-    _, loss = models.linear_function()
-    assert not any(n.freed for n in nbautograd.graph(loss).nodes)
-    loss.backward()
-    made = nbautograd.graph(loss)
-    (node,) = [n for n in made.nodes if n.kind == "function"]
-    assert node.freed
-    assert node.ctx.freed
-    assert node.ctx.attributes["note"].repr == "'kept'"
-    assert [v.repr for v in node.saved] == ["freed", "freed"]
-    assert "1" in str(made.notes[0])
 
 
 @pytest.mark.usefixtures("saved_tensors_shown")
@@ -112,12 +79,6 @@ def test_freed_buffers_of_ops_are_marked_in_small_and_in_large_graphs(monkeypatc
         assert not any(n.freed for n in nbautograd.graph(loss).nodes)
         loss.backward()
         assert "ExpBackward0" in [n.name for n in nbautograd.graph(loss).nodes if n.freed]
-
-
-def test_looking_runs_no_unpack_hook():
-    made = nbautograd.graph(models.states()["packed"])  # its hook raises when it runs
-    (node,) = [n for n in made.nodes if n.kind == "function"]
-    assert [v.repr for v in node.saved] == [saved.UNSEEN["packed" if SHOWS_SAVED else "hidden"]] * 2
 
 
 def test_what_torch_does_not_show_is_not_called_packed(monkeypatch):

@@ -130,11 +130,6 @@ def test_none_returned_and_not_reached() -> None:
     assert ask(ran, "other").finding.code == "grad_none_not_reached"
 
 
-def test_before_backward_it_says_so() -> None:
-    a = leaf()
-    assert ask(graph((a * 2).sum(), names={"a": a}), "a").finding.code == "grad_none_not_run"
-
-
 def test_parameters_and_containers_can_be_asked_for() -> None:
     net = nn.Linear(2, 2)
     net.bias.requires_grad_(False)

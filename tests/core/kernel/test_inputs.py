@@ -143,7 +143,7 @@ LastHeadOff = Masked.of("LastHeadOff", backward="grad: dq, dk, dv = Masked.gradi
     "return tuple(g.to(grad.dtype) for g in (dq, dk, dv))")  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [pytest.param(torch.float16, marks=pytest.mark.slow), torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [pytest.param(torch.float16, marks=pytest.mark.nightly), torch.bfloat16], ids=str)
 def test_infinities_of_a_mask_stay_what_they_are(dtype: torch.dtype) -> None:
     with RandomRounding(dtype, 0):
         rounded = torch.tensor([math.inf, -math.inf] * 20, dtype=torch.float64) * 1

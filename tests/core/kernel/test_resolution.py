@@ -35,7 +35,7 @@ def injected(kernel: Kernel, dtype: torch.dtype, position: int) -> None:
         assert report(kernel, dtype, 1 + sign * BELOW * seen, position).verdict == "right"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_resolution_of_a_second_gradient_is_true() -> None:
     injected(RMS, torch.bfloat16, 1)
 
@@ -44,7 +44,7 @@ def test_the_resolution_of_a_second_gradient_is_true() -> None:
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize(
     "kernel",
-    [pytest.param(k, marks=() if n % 4 == 0 else pytest.mark.nightly, id=k.name) for n, k in enumerate(KERNELS)],
+    [pytest.param(k, marks=() if n % 8 == 0 else pytest.mark.nightly, id=k.name) for n, k in enumerate(KERNELS)],
 )
 def test_the_resolution_is_true(kernel: Kernel, dtype: torch.dtype) -> None:
     injected(kernel, dtype, 0)

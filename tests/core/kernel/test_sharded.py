@@ -41,17 +41,11 @@ CASES: list[tuple[Any, Any, Any, dict[int, int], set[str]]] = [
     (layers.gathered_tanh, layers.tanh, ROWS[:1], {0: 0}, set()),
     (layers.gathered_tanh_exchanged, layers.tanh, ROWS[:1], {0: 0}, {"other_rank"}),
 ]
-SLOW = {"column_linear_without_reduce"}  # half a minute on a busy machine
 
 
 @pytest.mark.parametrize(
     ("parallel", "single", "inputs", "placements", "relations"),
-    [
-        pytest.param(
-            *case, id=case[0].__name__, marks=pytest.mark.slow if case[0].__name__ in SLOW else pytest.mark.nightly
-        )
-        for case in CASES
-    ],
+    [pytest.param(*case, id=case[0].__name__, marks=pytest.mark.nightly) for case in CASES],
 )
 def test_two_ranks_beside_one_process(
     parallel: Callable[..., Tensor], single: Any, inputs: Any, placements: dict[int, int], relations: set[str]

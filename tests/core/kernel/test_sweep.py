@@ -91,7 +91,11 @@ def noise_at_one(d: Tensor, g: Tensor) -> Tensor:
 
 @pytest.mark.parametrize(
     ("change", "columns"),
-    [(without_last_of_odd, 15), *((c, 16) for c in (without_last_of_odd, not_at_odd(1.1), noise_at_one))],
+    [
+        (without_last_of_odd, 15),
+        (not_at_odd(1.1), 16),
+        *(pytest.param(c, 16, marks=pytest.mark.nightly) for c in (without_last_of_odd, noise_at_one)),
+    ],
 )
 def test_a_fault_of_odd_sizes_that_has_a_place_or_is_a_factor_stays_a_fault(change: Any, columns: int) -> None:
     assert check(change, 3, columns).verdict == "wrong"

@@ -65,28 +65,6 @@ def x_of(*values: float) -> Tensor:
     return torch.tensor(values, dtype=torch.double, requires_grad=True)
 
 
-def told(of) -> list[dict]:
-    """What the calls tell, but when, how long, and as which number."""
-    calls = nbautograd.calls(of)
-    first = calls[0].index
-    ours = [call.to_dict() for call in calls]
-    for one in ours:
-        for name in ("index", "forward", "parent", "first"):
-            one[name] = None if one.get(name) is None else one[name] - first
-        del one["seconds"], one["function"], one["caller_line"]
-    return ours
-
-
-def test_its_calls_tell_what_those_of_a_function_of_the_same_methods_tell(swish):
-    for call in (Swish.apply, swish):
-        y = call(x_of(0.5, -1.0), 2.0)
-        y.sum().backward(retain_graph=True)
-        y.sum().backward()
-    assert told(swish) == told(Swish)
-    assert [call.method for call in nbautograd.calls(swish)] == ["forward", "setup_context", "backward", "backward"]
-    assert {call.function for call in nbautograd.calls(swish)} == {"nbautograd_recorded::swish"}
-
-
 def test_lines_prints_ctx_and_gradients_are_the_users(swish):
     swish(x_of(0.5, -1.0), 2.0).sum().backward()
     first, _, last = nbautograd.calls(swish)

@@ -26,23 +26,6 @@ def test_nothing_to_say_of_what_is_right(cls):
     assert read_contract(cls) == ()
 
 
-def test_careless():
-    found = {f.code: f for f in read_contract(functions.Careless)}
-    assert set(found) == {
-        "wrong_number_of_gradients", "missing_staticmethod", "data_in_backward", "no_grad_in_backward",
-        "undefined_name",
-    }  # fmt: skip
-    assert found["wrong_number_of_gradients"].params["expected"] == 2
-    sentences = [f.message for f in read_contract(functions.Careless) if f.code == "undefined_name"]
-    assert any("that is a variable of forward" in s for s in sentences)
-    assert any("nothing has that name" in s for s in sentences)
-
-
-def test_bugs_come_first():
-    kinds = [f.kind for f in read_contract(functions.Careless)]
-    assert kinds == sorted(kinds)
-
-
 def test_others():
     assert codes(functions.Silent) == {"empty_body"}
     assert codes(functions.Listed) == {"output_not_tensor_tuple"}

@@ -77,13 +77,6 @@ def test_a_copier_that_lies_is_not_used(monkeypatch):
     assert memory.copier() is None
 
 
-def test_without_a_copier_nothing_is_read_and_it_is_said(monkeypatch):
-    monkeypatch.setattr(memory, "copier", lambda: None)
-    (one,) = snapshots([torch.ones(3)], SUMMARY)
-    assert one.data is None
-    assert "no way to read memory" in str(one.reason)
-
-
 def test_while_a_profiler_runs_nothing_is_read_and_its_table_stays_clean():
     def table(cls):
         with torch.profiler.profile() as profile:

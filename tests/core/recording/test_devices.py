@@ -7,11 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from functions_checked import Square
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbautograd.core.recording import api, memory
+from nbautograd.core.recording import memory
 from nbautograd.core.recording.live_log import summary_of
 from nbautograd.core.recording.snapshot import SUMMARY, VALUES, elements, snapshots
 from nbautograd.core.torch_private import tensors as private
@@ -66,15 +65,6 @@ def test_a_sample_is_spread_evenly_in_row_major_order(make, forced):
     step = (tensor.numel() - 1) // 511
     assert sample.tolist() == tensor.flatten()[: 511 * step + 1 : step].tolist()
     assert summary_of(one).sampled
-
-
-def test_a_function_is_recorded_as_on_the_cpu(forced):
-    x = torch.arange(4.0, requires_grad=True)
-    with api.recording(Square) as log:
-        Square.apply(x).sum().backward()
-    assert log[0].outputs[0].tensor.values == (0.0, 1.0, 4.0, 9.0)
-    assert log[1].outputs[0].tensor.values == tuple(x.grad.tolist())
-    assert log.problems == ()
 
 
 def test_what_changes_after_the_call_does_not_change_the_record(forced):

@@ -9,16 +9,13 @@ import pickle
 import sys
 import threading
 import weakref
-from pathlib import Path
 
 import pytest
 import recorded_functions as functions
 import torch
 from fn import Fn
-from functions_checked import Square
 from interrupts import steps_of
 
-from nbautograd import messages
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording import spy
 from nbautograd.core.recording.call import CallLog
@@ -37,22 +34,6 @@ def linear(bias=True):
     return calls
 
 
-def test_forward_and_backward(capsys):
-    forward, backward = linear()
-    assert (forward.method, backward.method) == ("forward", "backward")
-    assert backward.forward == forward.index
-    assert [v.name for v in forward.inputs] == ["input", "weight", "bias"]
-    assert [v.name for v in forward.outputs] == ["output"]
-    assert [v.name for v in backward.inputs] == ["grad_output"]
-    assert [v.name for v in backward.outputs] == ["grad_input", "grad_weight", "grad_bias"]
-    assert backward.outputs[1].tensor.values == (2.0,) * 12
-    assert (forward.stdout, backward.stdout) == ("forward\n", "backward\n")
-    assert capsys.readouterr().out == "forward\nbackward\n"
-    assert forward.seconds > 0
-    assert forward.thread == threading.current_thread().name
-    assert forward.exception is None
-
-
 def test_ctx_with_the_names_of_the_source():
     forward, backward = linear()
     assert [v.name for v in forward.ctx.saved_tensors] == ["input", "weight", "bias"]
@@ -60,69 +41,6 @@ def test_ctx_with_the_names_of_the_source():
     assert forward.ctx.needs_input_grad == (True, True, True)
     assert forward.ctx.bytes == 8 * (6 + 12 + 4)
     assert backward.ctx.saved_tensors == forward.ctx.saved_tensors
-
-
-def test_missing_optional_input():
-    forward, backward = linear(bias=False)
-    assert [v.name for v in forward.inputs] == ["input", "weight"]
-    assert forward.ctx.saved_tensors[2].type == "NoneType"
-    assert backward.outputs[2].repr == "None"
-    assert not backward.warnings
-
-
-def test_lines():
-    forward, backward = linear()
-    text = Path(functions.__file__).read_text().splitlines()
-    assert "def forward(ctx, input" in text[forward.line - 1]
-    assert "def backward" in text[backward.line - 1]
-    assert "functions.Linear.apply" in Path(__file__).read_text().splitlines()[forward.caller_line - 1]
-
-
-def test_setup_context():
-    with log.recording(functions.Cube) as calls:
-        functions.Cube.apply(leaf(3))[0].sum().backward()
-    forward, setup, backward = calls
-    assert [c.method for c in calls] == ["forward", "setup_context", "backward"]
-    assert setup.forward == backward.forward == forward.index
-    assert [v.name for v in setup.inputs] == ["x", "power", "output 0", "output 1"]
-    assert forward.ctx == setup.ctx
-    assert [v.name for v in setup.ctx.saved_tensors] == ["x", "dx"]
-    assert setup.ctx.attributes["power"].repr == "3"
-    assert setup.ctx.non_differentiable == ("output 1",)
-    assert [str(v.name) for v in backward.outputs] == ["gradient of x", "gradient of power"]
-
-
-def test_names_that_are_ours_are_in_the_language_in_which_they_are_shown():
-    with log.recording(functions.Cube) as calls:
-        functions.Cube.apply(leaf(3))[0].sum().backward()
-    backward, same = calls[-1].outputs[0], calls[1].ctx.saved_tensors[0]
-    english = str(backward), str(same)
-    with messages.speaking("zh"):
-        chinese = str(backward), str(same)
-    assert english[0].startswith("gradient of x ")
-    assert english[1].endswith("same object as input 0")
-    assert chinese[0].startswith("x 的梯度 ")
-    assert chinese[1].endswith("与输入 0 是同一对象")
-    assert calls.to_dict()["calls"][-1]["outputs"][0]["name"] == "gradient of x"
-    assert pickle.loads(pickle.dumps(backward)) == backward
-
-
-def test_variadic_names():
-    with log.recording(functions.Greedy) as calls:
-        functions.Greedy.apply(leaf(2), leaf(2)).sum().backward()
-    assert [v.name for v in calls[0].inputs] == ["tensors[0]", "tensors[1]"]
-    assert [v.name for v in calls[0].ctx.saved_tensors] == ["tensors[0]", "tensors[1]"]
-    assert [v.name for v in calls[1].inputs] == ["grads[0]"]
-
-
-def test_raw_gradients_before_the_engine_repairs_them():
-    Raw = Fn.of("Raw", "x, w: return x * w", "g: return g.float(), g.float()")
-
-    with log.recording(Raw) as calls:
-        Raw.apply(leaf(5, 3), leaf(3)).sum().backward()
-    gradient = calls[-1].outputs[1].tensor
-    assert (gradient.shape, gradient.dtype) == ((5, 3), "float32")
-    assert {f.code for f in calls[-1].warnings} == {"grad_shape_reduced", "grad_dtype_cast"}
 
 
 def test_create_graph_and_double_backward():
@@ -208,19 +126,6 @@ def test_each_setup_context_under_transforms_is_recorded_and_its_backward_linked
     assert len(run) >= 2
 
 
-def test_levels():
-    x = leaf(100, 100)
-    found = {}
-    for level in ("off", "shapes", "summary", "values"):
-        with log.recording(functions.Kept, level=level) as calls:
-            functions.Kept.apply(x)
-        found[level] = calls
-    assert len(found["off"]) == 0
-    assert found["shapes"][0].inputs[0].tensor.mean is None
-    assert found["summary"][0].inputs[0].tensor.sampled
-    assert not found["values"][0].inputs[0].tensor.sampled
-
-
 def test_the_log_is_read_during_and_after():
     with log.recording(functions.Kept) as calls:
         functions.Kept.apply(leaf(2))
@@ -232,13 +137,6 @@ def test_the_log_is_read_during_and_after():
     assert len(calls[1:]) == 1
 
 
-def test_the_log_outlives_the_ring():
-    with log.recording(functions.Kept) as calls:
-        functions.Kept.apply(leaf(2))
-    log.clear()
-    assert calls[0].outputs[0].tensor.norm > 0
-
-
 def test_the_log_is_pickled_as_a_plain_one():
     calls = linear()
     copied = pickle.loads(pickle.dumps(calls))
@@ -246,23 +144,6 @@ def test_the_log_is_pickled_as_a_plain_one():
     assert copied[0].inputs[0].tensor == calls[0].inputs[0].tensor
     json.dumps(calls.to_dict())
     assert calls.to_dict()["type"] == "CallLog"
-
-
-def test_calls_of_one_class():
-    log.clear()
-    log.instrument(functions.Kept)
-    log.instrument(functions.Greedy)
-    try:
-        functions.Kept.apply(leaf(2))
-        functions.Greedy.apply(leaf(2))
-        assert [c.function for c in log.calls()] == ["Kept", "Greedy"]
-        assert [c.function for c in log.calls(functions.Greedy)] == ["Greedy"]
-        assert len(log.calls(functions.Linear.apply)) == 0
-    finally:
-        log.uninstrument(functions.Kept)
-        log.uninstrument(functions.Greedy)
-    functions.Kept.apply(leaf(2))
-    assert len(log.calls()) == 2
 
 
 def test_paused_and_cell():
@@ -299,24 +180,6 @@ def test_instrument_twice_and_as_a_decorator():
     log.uninstrument(Mine)
     log.uninstrument(Mine)
     assert type(vars(Mine)["forward"]) is staticmethod
-
-
-def test_calls_of_a_class_are_its_own_however_often_its_recording_began():
-    def doubling():
-        Double = Fn.of("Double", "x: return x * 2")
-
-        return log.instrument(Double)
-
-    older, newer = doubling(), doubling()
-    older.apply(leaf(2))
-    for _ in range(2):
-        newer.apply(leaf(2))
-        log.uninstrument(newer)
-        assert log.calls(newer)  # what was recorded stays
-        log.instrument(newer)
-    assert (len(log.calls(older)), len(log.calls(newer))) == (1, 2)
-    log.uninstrument(older)
-    log.uninstrument(newer)
 
 
 def test_recording_leaves_an_instrumented_class_instrumented():
@@ -400,17 +263,6 @@ def test_calls_that_somebody_looked_at_stay_inside_the_budget(monkeypatch):
     assert log._ring.used_by_decoded == 0
 
 
-def test_threads_have_their_own_parents():
-    with log.recording(functions.Kept) as calls:
-        workers = [threading.Thread(target=lambda: functions.Kept.apply(leaf(2)).sum().backward()) for _ in range(6)]
-        [w.start() for w in workers]
-        [w.join() for w in workers]
-    assert len(calls) == 12
-    assert {c.parent for c in calls} == {None}
-    by_index = {c.index: c for c in calls}
-    assert all(by_index[c.forward].thread == c.thread for c in calls if c.method == "backward")
-
-
 def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
     """At level summary; the ring is small here so that it is soon full, the garbage collector is off."""
     from nbautograd.core.recording.record import EVERY, CallRing
@@ -439,20 +291,6 @@ def test_many_calls_stay_in_the_ring_and_keep_nothing_alive():
         ring.budget = before
         log.clear()
     assert CallRing().budget == 16 * 2**20
-
-
-def test_how_often_a_node_ran():
-    x = leaf(2, 3)
-    with log.recording(Square) as calls:
-        out = Square.apply(Square.apply(x)).sum()
-        (g,) = torch.autograd.grad(out, x, create_graph=True)
-        g.sum().backward()
-    assert all(c.run == 0 and c.first is None for c in calls if c.method == "forward")
-    inner = [c for c in calls if c.method == "backward" and c.forward == calls[0].index]
-    assert [c.run for c in inner] == [1, 2]  # the second derivative goes through the inner node once more
-    assert {c.first for c in inner} == {inner[0].index}
-    assert inner[0].create_graph
-    assert [c.ctx.freed for c in inner] == [False, False]
 
 
 def test_at_level_off_nothing_stands_in_the_way():

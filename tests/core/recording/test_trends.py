@@ -76,18 +76,6 @@ def test_a_live_log_and_its_copy_give_the_same():
         assert np.allclose(getattr(one, name), getattr(two, name), equal_nan=True), name
 
 
-def test_the_first_bad_call_is_the_one_that_made_nan():
-    measured = trends(run(*[torch.ones(2, 3)] * 4, dtype=torch.float32, fault_at=2, fault="nan"))
-    assert measured.first_bad == 5
-    assert measured.bad.tolist() == [0, 0, 0, 0, 0, 6, 0, 0]
-
-
-def test_a_call_that_raised_is_bad_too():
-    measured = trends(run(*[torch.ones(2)] * 3, dtype=torch.float32, fault_at=1, fault="raises"))
-    assert measured.first_bad == 3
-    assert measured.failed.sum() == 1
-
-
 # x * 2, whatever else it is given.
 Given = Fn.of("Given", "x, other: return x * 2", "grad_output: return grad_output * 2, None")
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nbautograd.core import values
 from nbautograd.core.recording import snapshot
 from nbautograd.core.recording.live_log import summary_of
-from nbautograd.core.recording.snapshot import POOLED, SHAPES, SUMMARY, VALUES, safe_repr, snapshots
-from nbautograd.core.statistics import Ranges, pictured, statistics
+from nbautograd.core.recording.snapshot import POOLED, SUMMARY, VALUES, snapshots
+from nbautograd.core.statistics import Ranges, statistics
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128,
@@ -109,12 +109,6 @@ def test_a_large_slice_is_read_from_where_it_begins(large, level):
         assert (ours.min, ours.max) == (tensor.min(), tensor.max())
 
 
-def test_shapes_keep_no_elements():
-    summary = summary_of(kept(torch.ones(3), SHAPES))
-    assert summary.shape == (3,)
-    assert summary.mean is None
-
-
 @pytest.mark.parametrize(
     ("tensor", "reason"),
     [
@@ -152,38 +146,6 @@ def test_freed_storage_is_not_read():
     tensor = torch.ones(1000)
     tensor.untyped_storage().resize_(0)
     assert str(summary_of(kept(tensor, SUMMARY)).reason) == "its storage is gone, or smaller than the tensor says"
-
-
-def test_describing_anything():
-    class Loud:
-        def __repr__(self):
-            raise RuntimeError("loud")
-
-    assert values.short_repr(Loud()).startswith("<Loud")
-    assert values.describe("x", [torch.ones(2, 3)]).repr == "[<Tensor float32 2×3>]"
-    assert len(values.describe("x", "a" * 1000).repr) <= 120
-    assert safe_repr(Loud()) == "<Loud>"
-    assert safe_repr((1, [2.0, None], {"k": Loud()})) == "(1, [2.0, None], {'k': <Loud>})"
-    assert safe_repr(torch.nn.functional.relu) == "<function relu>"
-    assert safe_repr(np.ones((2, 2))) == "<ndarray float64 2×2>"
-
-
-def test_summaries_are_plain_data():
-    import json
-    import pickle
-
-    summary = values.summarise(torch.tensor([[1.0, float("inf")]], requires_grad=True))
-    json.dumps(summary.to_dict())
-    assert pickle.loads(pickle.dumps(summary)) == summary
-
-
-def test_a_pooled_picture_keeps_infinities_and_nan():
-    sheet = np.zeros((64, 64))
-    sheet[0, 0], sheet[5, 5], sheet[9, 9], sheet[20, 20] = np.inf, np.nan, -np.inf, -3
-    pooled = pictured(sheet)["thumbnail"]
-    np.testing.assert_array_equal(
-        [pooled[0, 0], pooled[2, 2], pooled[4, 4], pooled[10, 10]], [np.inf, np.nan, -np.inf, -3]
-    )
 
 
 @settings(max_examples=40, deadline=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import inspect
-import threading
 import traceback
 import weakref
 from collections.abc import Iterator
@@ -264,18 +263,6 @@ def test_the_ring_is_bounded_and_says_what_it_dropped() -> None:
         torch.mean(met)  # type: ignore[call-overload]
     log = dispatches(cls, since=since)
     assert (len(log), log.dropped) == (KEPT_DISPATCHES, 10)
-
-
-def test_threads_have_trees_of_their_own() -> None:
-    cls = scalar_type()
-    with tracing(cls) as log:
-        workers = [threading.Thread(target=torch.mean, args=(cls(1, 1.0),), name=f"worker {i}") for i in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-    assert sorted(d.thread for d in log) == [f"worker {i}" for i in range(4)]
-    assert {d.parent for d in log} == {None}
 
 
 @pytest.mark.parametrize("wrong", [torch.nn.Linear, 3, torch.Tensor.add])
