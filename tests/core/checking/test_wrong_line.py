@@ -304,3 +304,26 @@ def test_the_line_of_an_operation_inside_a_callable_is_its_authors() -> None:
     report = nbautograd.gradcheck(lambda x: 2 * swish(x), draw(5), order=1)
     assert report.verdict == "wrong"
     assert linecache.getline(__file__, report.findings[0].line).strip() == "return g * (s + ctx.x * s)"
+
+
+class Turns(Fn):
+    """Its third turn has the sine of what belongs there."""
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.stack([row.exp() * (k + 1) for k, row in enumerate(x)])
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        out = torch.zeros_like(x)
+        for k in range(len(x)):
+            e = x[k].exp()
+            if k == 2:
+                e = e.sin()
+            out[k] = g[k] * e * (k + 1)
+        return out
+
+
+def test_what_one_turn_of_a_comprehension_makes_is_not_called_by_the_whole() -> None:
+    found, _ = first(Turns, draw(4, 3))
+    assert "enumerate" not in found.message

@@ -353,8 +353,11 @@ class LineSearch:
             whole = first.is_whole(first.values[name], self.which)
             if whole and any(other.tensor is step.tensor for k, other in first.steps.items() if k != key):
                 break  # written in parts: which line wrote the wrong elements is another question
+            expression, made_in = self._expression(first, name[1])
+            if not expression:
+                break
             return WrongLine(
-                step.line, *written(self.code, key, step.item), name[0], *self._expression(first, name[1]),
+                step.line, *written(self.code, key, step.item), name[0], expression, made_in,
                 whole, agreed, step.line == off, key, name,
             )  # fmt: skip
         return WrongLine(agreed=agreed) if agreed else None
@@ -382,7 +385,9 @@ class LineSearch:
         if key[0] < 0 or code is None:
             return self.problem.input_names[key[1]], None
         step = place.forward[key]
-        return written(code, key, step.item)[0], step.line
+        # of a comprehension only the whole has a place, which is not the value that one turn of it made
+        inside = hasattr(expression_at(code, key), "generators")
+        return "" if inside else written(code, key, step.item)[0], step.line
 
     @cached
     def _larger(self) -> list[_Place]:
