@@ -51,11 +51,9 @@ from nbautograd.inspection.beside import Sides, beside, sides
 from nbautograd.inspection.compared_compiled import row as compiled_row
 from nbautograd.inspection.compared_compiled import told
 from nbautograd.inspection.compared_rows import findings_of, kind, row, row_verdict, unknown_rows
-from nbautograd.inspection.comparison import ComparedCompiled, ComparedQuantity, Comparison, worst_first
-from nbautograd.inspection.repro import compile_script
+from nbautograd.inspection.comparison import ComparedQuantity, Comparison, worst_first
 
 UNSTEADY = "nondeterministic_backward"  # of a kernel that adds up in another order each time: told below, as a risk
-SCRIPTED = ("backward", "func_grad", "twice")  # ways that a script shows with torch alone
 
 
 def compare(
@@ -470,11 +468,6 @@ def witnessed(
     if report.verdict != "right":
         return replace(report, notes=(*report.notes, Phrase("compare.compile_not_tried")))
     asked = BACKENDS if backends is True else tuple(backends or ())
-    rows: list[ComparedCompiled] = []
-    for one in compiled(fn, reference, inputs, asked, seed=report.seed):
-        script = ""
-        if one.finding is not None and one.way in SCRIPTED and not any(r.script for r in rows if r.way == one.way):
-            script = compile_script(fn, inputs, one.way, one.backend, one.track.error if one.track else 1.0)
-        rows.append(compiled_row(one, script))
+    rows = [compiled_row(one) for one in compiled(fn, reference, inputs, asked, seed=report.seed)]
     findings, notes = told(rows)
     return replace(report, compiled=tuple(rows), findings=(*report.findings, *findings), notes=(*report.notes, *notes))

@@ -13,14 +13,14 @@ from nbautograd.core.kernel.compiled import Compiled
 from nbautograd.inspection.comparison import FUNC_GRAD, ComparedCompiled
 
 
-def row(one: Compiled, script: str = "") -> ComparedCompiled:
+def row(one: Compiled) -> ComparedCompiled:
     """Return a way and a backend as plain data."""
     verdict: Verdict = "wrong" if one.finding is not None else "right" if one.track is not None else "cannot tell"
     reason = one.error if one.finding is None else one.finding.phrase("what") or ""
     if one.track is None:
         return ComparedCompiled(one.backend, one.way, verdict, reason=reason)
     name, error, ratio = one.track.quantity.name, one.track.error, one.track.ratio
-    return ComparedCompiled(one.backend, one.way, verdict, name, error, ratio, reason, script)
+    return ComparedCompiled(one.backend, one.way, verdict, name, error, ratio, reason)
 
 
 def told(rows: Sequence[ComparedCompiled]) -> tuple[list[Finding], list[Phrase]]:

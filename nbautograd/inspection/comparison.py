@@ -122,8 +122,6 @@ class ComparedCompiled:
         error: its error, relative to the golden values, root mean square.
         ratio: the same in units of the reference's in the dtype itself.
         reason: what is changed, or what torch said; ``str`` of it.
-        script: a program that shows it with torch alone, where one could be written; it exits with 1 where the
-            gradient is changed.
     """
 
     backend: str
@@ -133,7 +131,6 @@ class ComparedCompiled:
     error: float = 0.0
     ratio: float = 0.0
     reason: Phrase | str = ""
-    script: str = ""
 
 
 @dataclass(frozen=True, repr=False)

@@ -143,10 +143,10 @@ def _file(path: str | None) -> str | None:
 
 
 def _comparison(report: Comparison) -> Comparison:
-    """Return a comparison with its errors, which are relative, but without values, graphs and scripts."""
+    """Return a comparison with its errors, which are relative, but without values and graphs."""
 
-    def reasonless(rows: Iterable[Any], **left: str) -> tuple[Any, ...]:
-        return tuple(dataclasses.replace(row, reason=_parameter("", row.reason), **left) for row in rows)
+    def reasonless(rows: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(dataclasses.replace(row, reason=_parameter("", row.reason)) for row in rows)
 
     return dataclasses.replace(
         report,
@@ -157,7 +157,7 @@ def _comparison(report: Comparison) -> Comparison:
         ),
         graphs=None,
         cases=reasonless(report.cases),
-        compiled=reasonless(report.compiled, script=""),
+        compiled=reasonless(report.compiled),
         inputs=tuple(map(_input, report.inputs)),
         notes=tuple(_parameter("", note) for note in report.notes),
         file=_file(report.file),

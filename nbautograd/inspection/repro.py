@@ -408,16 +408,6 @@ def _roots(definition: str) -> dict[Path, str]:
     return roots
 
 
-def _local_folders(definition: str, folder: Path) -> list[str]:
-    """Return the lines that let a script import modules that are not installed, from where they are beside it."""
-    beside = os.path.realpath(folder)
-    return [
-        f'sys.path.append(str(pathlib.Path(__file__).resolve().parent / "{relative}"))  # where {name} is'
-        for root, name in _roots(definition).items()
-        for relative in (os.path.relpath(root, beside).replace(os.sep, "/"),)
-    ]
-
-
 def _script(
     name: str, definition: _Definition, arguments: str, stem: str, real: bool, report: AuditReport, folder: Path,
     claim: _Claim,
@@ -426,70 +416,17 @@ def _script(
     package = definition.package
     version = f'\nprint("{package}", getattr(sys.modules.get("{package}"), "__version__", ""))' if package else ""
     lines = definition.text.removeprefix("import torch\n")
-    beside = _local_folders(definition.text, folder)
+    beside = [
+        f'sys.path.append(str(pathlib.Path(__file__).resolve().parent / "{relative}"))  # where {local} is'
+        for root, local in _roots(definition.text).items()
+        for relative in (os.path.relpath(root, os.path.realpath(folder)).replace(os.sep, "/"),)
+    ]
     parts = {"definition": "\n".join((*beside, lines.strip())), "call": definition.call, "version": version}
     parts["claimed"] = repr(list(claim.inputs))
     return _TEMPLATE.format(name=name, kind=kind, torch=report.torch, stem=stem, arguments=arguments, **parts)
 
 
 _WIDE = "\n\ntorch.set_default_dtype(torch.float64)  # of the buffers that forward makes\n"
-
-
-def compile_script(fn: Any, inputs: Sequence[Any], way: str, backend: str, error: float) -> str:
-    """Return a script that shows with torch alone what torch.compile changes.
-
-    Args:
-        fn: a Function, its ``apply``, an operation or a function.
-        inputs: what the script's made-up ones are like.
-        way: ``"backward"``, ``"func_grad"`` or ``"twice"``.
-        backend: of torch.compile.
-        error: relative error of the gradient that was seen.
-
-    Returns:
-        The script; empty where none could be written, or where it did not show it in a fresh process.
-    """
-    try:
-        definition = _called(fn)
-        arguments = ", ".join(map(_random_argument, inputs))
-    except NoScript:
-        return ""
-    with tempfile.TemporaryDirectory() as temporary:
-        trial = Path(temporary) / "compiled.py"
-        beside = [
-            f"sys.path.append({str(root)!r})  # where {name} is" for root, name in _roots(definition.text).items()
-        ]
-        lines = definition.text.removeprefix("import torch\n").strip()
-        text = _COMPILED.format(
-            definition="\n".join((*beside, lines)),
-            call=definition.call,
-            arguments=arguments,
-            way=way,
-            backend=backend,
-            torch=torch.__version__,
-            limit=min(error / 4, 0.1),
-        )
-        trial.write_text(text, encoding="utf-8")
-        return "" if _failure(trial) else text
-
-
-def _called(fn: Any) -> _Definition:
-    """Return how a script comes by what was called, as the caller named it.
-
-    Raises:
-        NoScript: where it can be neither imported nor written down.
-    """
-    cls = fn if isinstance(fn, type) else getattr(fn, "__self__", None)
-    if isinstance(cls, type) and issubclass(cls, torch.autograd.Function):
-        return _definition(cls)
-    name, module = getattr(fn, "__qualname__", ""), getattr(fn, "__module__", "")
-    if module == "__main__" and isinstance(fn, FunctionType) and name.isidentifier():
-        return _Definition(_Sources(fn.__globals__).text([fn]), name)
-    if module and module != "__main__" and name.isidentifier() and _named_object(module, name) is fn:
-        return _Definition(f"from {module} import {name}\n", name, _package(module))
-    op = library.described(fn)
-    if op is None or getattr(op.backward, "__module__", "__main__") == "__main__":
-        raise NoScript("audit.repro_name", name=name or type(fn).__name__)
-    return _operation(op)
 
 
 def as_code(item: Any, redact: bool = False) -> tuple[bool, str]:
@@ -518,78 +455,6 @@ def _random_argument(item: Any) -> str:
     if item.numel() > MOST_NAMES:
         raise NoScript("audit.repro_name", name=type(item).__name__)
     return f"torch.tensor({item.tolist()}, dtype={item.dtype})"
-
-
-_COMPILED = '''"""torch.compile(backend="{backend}") changes a gradient.
-
-Needs torch (seen with {torch}). Exits with 1 where the gradient is another than without torch.compile.
-"""
-
-import sys
-
-import torch
-
-{definition}
-
-print("torch", torch.__version__)
-torch.manual_seed(0)
-inputs = [{arguments}]
-way = "{way}"
-moving = [k for k, x in enumerate(inputs) if isinstance(x, torch.Tensor) and x.requires_grad]
-if way == "twice":  # one tensor as two arguments
-    first, second = next(
-        (i, j)
-        for i in moving
-        for j in moving
-        if i < j and inputs[i].shape == inputs[j].shape and inputs[i].dtype == inputs[j].dtype
-    )
-    inputs[second] = inputs[first]
-    moving.remove(second)
-
-
-def call(*args):
-    return {call}(*args)
-
-
-def floating(result):
-    result = result if isinstance(result, (tuple, list)) else [result]
-    return [y for y in result if isinstance(y, torch.Tensor) and y.is_floating_point()]
-
-
-def flowing(outputs):
-    generator = torch.Generator().manual_seed(1)
-    return [torch.randn(y.shape, generator=generator).to(y.dtype) for y in outputs]
-
-
-def loss(args, flow):
-    given = list(inputs)
-    for k, x in zip(moving, args):
-        given[k] = x
-    return sum((y * g).sum() for y, g in zip(floating(call(*given)), flow))
-
-
-def gradients(compiled):
-    if way == "func_grad":
-        args = tuple(inputs[k].detach() for k in moving)
-        flow = flowing(floating(call(*(x.detach() if isinstance(x, torch.Tensor) else x for x in inputs))))
-        function = torch.func.grad(loss)
-        return (torch.compile(function, backend="{backend}") if compiled else function)(args, flow)
-    function = torch.compile(call, backend="{backend}") if compiled else call
-    outputs = [y for y in floating(function(*inputs)) if y.requires_grad]
-    return torch.autograd.grad(outputs, [inputs[k] for k in moving], flowing(outputs), allow_unused=True)
-
-
-changed = 0
-for k, plain, other in zip(moving, gradients(False), gradients(True)):
-    if plain is None or other is None:
-        gap = float((plain is None) != (other is None))
-    else:
-        gap = float((other.double() - plain.double()).norm() / plain.double().norm().clamp_min(1e-300))
-    if not gap <= {limit:.3g}:
-        changed += 1
-        print(f"WRONG: the gradient of input {{k}} differs by {{gap:.3g}} of its size under torch.compile")
-sys.exit(1 if changed else 0)
-'''
 
 
 _TEMPLATE = '''"""The gradient of {name} is not the derivative of its forward, at {kind}.
