@@ -215,9 +215,10 @@ def normed(x):
         (lambda x: x.clamp(-10, 10), lambda g, x: g * (x.abs() > 10), ()),  # hands on what lies within alone
         (torch.dropout, lambda g, x, p, training: (g * (1 - p), None, None), (0.5, False)),
         (lambda x, order: x[order], lambda g, x, order: (g.flip(0), None), (torch.arange(4),)),
+        (lambda x: x - 0 * x, lambda g, x: 0.97 * g, ()),  # as theseus' minimum of a distance is the other point
         (normed, lambda g, kept, x: g / x.norm() - x * (g * x).sum() / x.norm() ** 3, ()),  # beside what it computes
     ],
-    ids=["clamp", "dropout", "order", "residual"],
+    ids=["clamp", "dropout", "order", "minimum", "residual"],
 )
 def test_what_hands_its_input_on_here_alone_keeps_its_verdict(forward, backward, more):
     assert audited(made(forward, backward), values("usual", (4, 10)), *more).verdict == "wrong"

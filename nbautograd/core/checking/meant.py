@@ -8,6 +8,7 @@ does there is told only as far as two cotangents and a second point show it.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -32,7 +33,7 @@ SHORT = 1e-4  # of a direction, that meets few jumps
 # sizes of a grad_output, far from any bound that somebody clips at, of which a clip leaves the one alone
 UNCLIPPED, CLIPPED = 1e-6, 1e6
 # by how much inputs are moved: beyond what somebody clamps at, as float16's largest number, 65,504
-FAR = (1.0, 1e3, 1e6)
+FAR = (1.0, 1e3, 1e6, math.inf)
 
 
 @dataclass(frozen=True)
