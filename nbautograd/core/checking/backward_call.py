@@ -103,23 +103,33 @@ class Observed:
 
 def observe(problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None]) -> Observed:
     """Run backward once through the engine and keep what went in and out of the user's method."""
-    return _anew(problem, outputs, lambda call: _observed(problem, call, cotangents))
+    return on_a_graph(problem, outputs, lambda call: _observed(problem, call, cotangents))
 
 
-def _anew(problem: Problem, outputs: Outputs, run: Callable[[Outputs], T]) -> T:
-    """Run on the graph of a call; where that raises, on that of a call made anew.
+def on_a_graph(problem: Problem, outputs: Outputs, run: Callable[[Outputs], T], again: bool = True) -> T:
+    """Run on the graph of a call; where that raises, and from then on, on that of a call made anew.
 
     A backward may free what it reads, or make the gradient in the memory of it as fused cross entropies do: it runs
     once for each call.
+
+    Args:
+        problem: what is called.
+        outputs: of the call.
+        run: runs backward on a graph.
+        again: False where it is to raise.
     """
-    try:
-        return run(outputs)
-    except Exception as error:
-        if is_ours(error):
+    if not outputs.used_up:
+        try:
+            return run(outputs)
+        except Exception as error:
+            if not again or is_ours(error):
+                raise
+            with users_errors():
+                found = run(problem.call(tuple(map(copy, outputs.inputs))))
+                outputs.used_up = True
+                return found
             raise
-        with users_errors():
-            return run(problem.call(tuple(map(copy, outputs.inputs))))
-        raise
+    return run(problem.call(tuple(map(copy, outputs.inputs))))
 
 
 def _observed(problem: Problem, outputs: Outputs, cotangents: Sequence[Tensor | None]) -> Observed:
@@ -167,7 +177,7 @@ def pull(
     ``anew``, a backward that raises is asked again at a call made anew.
     """
     if anew:
-        return _anew(problem, outputs, lambda call: pull(problem, call, cotangents, seed, False))
+        return on_a_graph(problem, outputs, lambda call: pull(problem, call, cotangents, seed, False))
     leaves = [outputs.inputs[i] for i in problem.differentiable]
     pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if c is not None and o.requires_grad]
     if not pairs:

@@ -6,6 +6,7 @@ made once whoever asks for it.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from nbautograd.core.checking.backward_call import (
     backward_replaced,
     cotangents,
     gradient_tolerance,
+    on_a_graph,
     own_node,
     pull,
     tensors_on_ctx,
@@ -29,7 +31,7 @@ from nbautograd.core.checking.problem import Outputs, Problem, pullback
 from nbautograd.core.forks import cached
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT
-from nbautograd.core.stumbles import is_ours, users_errors
+from nbautograd.core.stumbles import users_errors
 
 Gradients = tuple[Tensor | None, ...]
 Item = TypeVar("Item")
@@ -105,7 +107,6 @@ class Point:
         self._base, self._arrange = base or self, arrange
         self._derivatives: dict[int, DirectionalDerivative | None] = {}
         self._versions: list[tuple[Tensor, int]] = []
-        self._frees = False
         self._through: dict[int, Point] = {}
 
     @property
@@ -184,26 +185,19 @@ class Point:
         Raises:
             Exception: what the backward raises.
         """
-        try:
-            return self._pulled(backward)
-        except Exception as error:
-            if backward is not None or is_ours(error):
-                raise
-            self._base.renew()
-            self._base._frees, found = True, self._pulled(None)
-            return found
-
-    def _pulled(self, backward: Callable[..., Any] | None) -> Gradients:
         assert self.outputs is not None
-        base = self._base
+        base, problem = self._base, self.problem
         base._versions = base._versions or base._reached()
+
+        def run(call: Outputs) -> Gradients:
+            put = backward_replaced(own_node(problem, call), backward) if backward else contextlib.nullcontext()
+            with put:
+                return pull(problem, call, self.v, anew=False)
+
         try:
-            if backward is None:
-                return pull(self.problem, self.outputs, self.v, anew=False)
-            with backward_replaced(self.node, backward):
-                return pull(self.problem, self.outputs, self.v, anew=False)
+            return on_a_graph(problem, self.outputs, run, again=backward is None)
         finally:
-            if base._frees or any(t._version != version for t, version in base._versions):
+            if any(t._version != version for t, version in base._versions):
                 base.renew()  # the next backward is not to meet what this one left
 
     @cached

@@ -71,6 +71,7 @@ class Outputs(tuple[Tensor, ...]):
 
     inputs: tuple[Any, ...]
     casts: Casts
+    used_up = False  # True once a backward of this graph raised that one of another graph does not
 
     def __new__(cls, tensors: Sequence[Tensor], inputs: tuple[Any, ...], casts: Casts) -> Outputs:
         """Remember inputs and casts beside the tensors."""

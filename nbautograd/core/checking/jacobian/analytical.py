@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from nbautograd.core.checking.backward_call import on_a_graph
 from nbautograd.core.checking.budget import allowed_elements
 from nbautograd.core.checking.jacobian.forward_values import forward_without_autograd
 from nbautograd.core.checking.problem import Outputs, Problem, functions_of
@@ -37,12 +38,10 @@ class Rows:
     """The vjp of one output with respect to several leaves, asked for many cotangents.
 
     Args:
-        again: makes the call anew: for a backward that makes the gradient in the memory of what was saved, as fused
-            cross entropies do, and so raises when it runs a second time.
+        outputs: of the call that the output is of, which is made anew for a backward that runs once for each.
 
     Attributes:
         batched: False once backward turned out not to work for many cotangents at once.
-        ran: True once a backward of this graph ended well.
         error: what a plain backward raised, or None.
     """
 
@@ -52,9 +51,9 @@ class Rows:
         output: Tensor,
         leaves: Sequence[Tensor],
         progress: Progress | None = None,
-        again: Callable[[], tuple[Tensor, list[Tensor]]] | None = None,
+        outputs: Outputs | None = None,
     ) -> None:
-        self._again, self.ran, self._once = again, False, False
+        self.problem, self.outputs = problem, outputs
         self.progress, self.meter = progress or Progress(), problem.meter
         self._drawing = functools.partial(problem.numbers.run, problem.seed, "backward")
         self.output, self.leaves = output, list(leaves)
@@ -65,26 +64,23 @@ class Rows:
         """Return the vjps (float64, shaped ``real_shape``) of all leaves for one cotangent, by one plain backward."""
         self.meter.count()
         v = from_array(cotangent, self.output)
-        if self._once and self._again is not None:
-            self.output, self.leaves = self._again()
         try:
             with watch or contextlib.nullcontext():
                 vjps = self._run(v)
         except Exception as error:
             self.error = None if is_ours(error) else error
             raise
-        self.ran = True
         return [np.zeros(real_shape(x)) if g is None else to_array(g) for g, x in zip(vjps, self.leaves, strict=True)]
 
     def _run(self, v: Tensor) -> Sequence[Tensor | None]:
-        try:
-            return self._drawing(lambda: gradients([self.output], self.leaves, [v]))
-        except Exception as error:
-            if is_ours(error) or not self.ran or self._again is None or self._once:
-                raise
-            self._once, self.batched = True, False
-            self.output, self.leaves = self._again()
-            return self._drawing(lambda: gradients([self.output], self.leaves, [v]))
+        def run(output: Tensor, leaves: Sequence[Tensor]) -> Sequence[Tensor | None]:
+            return self._drawing(lambda: gradients([output], leaves, [v]))
+
+        if self.outputs is None:
+            return run(self.output, self.leaves)
+        which = [y is self.output for y in self.outputs].index(True)
+        inputs = self.problem.differentiable
+        return on_a_graph(self.problem, self.outputs, lambda y: run(y[which], [y.inputs[i] for i in inputs]))
 
     def many(self, cotangents: Array) -> list[Array]:
         """Return the vjps of all leaves, each shaped (number of cotangents, *real_shape)."""

@@ -110,8 +110,7 @@ class Assembly:
         self.wanted = problem.differentiable_outputs(outputs)
         self.random = np.random.default_rng(problem.seed)
         leaves = [outputs.inputs[i] for i in problem.differentiable]
-        again = functools.partial(_called_again, problem)
-        self.rows = [Rows(problem, outputs[i], leaves, self.progress, functools.partial(again, i)) for i in self.wanted]
+        self.rows = [Rows(problem, outputs[i], leaves, self.progress, outputs) for i in self.wanted]
         self._epsilon = max(map(epsilon, (*leaves, *(outputs[i] for i in self.wanted))), default=0.0)
         self.forward = Forward(problem, outputs, self.wanted, self.progress)
         self.fixed_step = eps is not None
@@ -140,7 +139,6 @@ class Assembly:
     def blocks(self) -> Iterator[tuple[Key, FirstPass]]:
         """Yield all blocks, output by output."""
         for i in range(len(self.wanted)):
-            self.rows[i].ran = i > 0
             probe = structure.probe(real_shape(self.outputs[self.wanted[i]]), self.random)
             answers = self._probe(i, probe)
             self.probes[i] = (probe, answers)
@@ -431,8 +429,3 @@ def nudged(problem: Problem, ulps: float, inputs: Sequence[Any] | None = None) -
         return x * (1 + sign * (ulps * torch.finfo(x.dtype).eps))
 
     return problem.changed_inputs(moved, inputs=inputs)
-
-
-def _called_again(problem: Problem, output: int) -> tuple[Tensor, list[Tensor]]:
-    outputs = problem.call()
-    return outputs[output], [outputs.inputs[i] for i in problem.differentiable]
