@@ -50,7 +50,6 @@ from nbautograd.inspection.audited_apart import Judgement, Note, checked_apart
 from nbautograd.inspection.audited_calls import (
     ALONG,
     Pair,
-    along_directions,
     audited_input,
     defaults,
     double,
@@ -67,6 +66,7 @@ from nbautograd.inspection.compared_compiled import row as compiled_row
 from nbautograd.inspection.compared_compiled import told
 from nbautograd.inspection.comparison import FUNC_GRAD
 from nbautograd.inspection.evidence import (
+    along_directions,
     delivered_elsewhere,
     made_up_inputs,
     off_by_a_step,

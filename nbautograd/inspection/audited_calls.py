@@ -10,7 +10,6 @@ import contextlib
 import functools
 import importlib.metadata
 import inspect
-import itertools
 from collections.abc import Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
@@ -20,13 +19,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from nbautograd.core.checking.backward_call import cotangents
-from nbautograd.core.checking.block import GradcheckReport, Verdict
-from nbautograd.core.checking.budget import OutOfBudgetError
-from nbautograd.core.checking.directional import directional_derivative
-from nbautograd.core.checking.meant import Meant
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.display import Phrase, UserValue
-from nbautograd.core.findings import Finding
+from nbautograd.core.display import UserValue
 from nbautograd.core.recording.argument_copies import copied, is_structure
 from nbautograd.core.recording.watching import TENSOR, CopiedCall
 from nbautograd.core.stumbles import hands_over, users_errors
@@ -37,8 +31,6 @@ from nbautograd.inspection.audit_report import AuditedInput, How
 
 LARGE = 20_000  # elements of inputs and outputs above which not each entry is looked at: about a second
 ROWS = 2  # of the batch that are left of a large input
-DIRECTIONS = 4  # along which a large input moves
-SHORT = 1e-4  # of such a direction, where what it tells is looked at again
 ALONG = "wrong_along_directions"  # code of a finding
 Pair = tuple[int, int]  # positions of an output and an input
 AS_CLOSE = 1e-2  # two precisions that differ by more, relative to the largest number, are not the same function
@@ -270,56 +262,6 @@ def _rows(item: Tensor, batch: int) -> Tensor:
     if not item.dim() or item.shape[0] != batch:
         return item
     return item.detach()[:ROWS].clone().requires_grad_(item.requires_grad)
-
-
-def along_directions(target: Any, inputs: tuple[Any, ...], meant: Mapping[Pair, Meant]) -> tuple[GradcheckReport, int]:
-    """Compare gradients with differences along random directions, each with cotangents of its own.
-
-    Returns:
-        A report without blocks, and along how many directions each input moved.
-    """
-    problem = Problem(target, inputs)
-    worst: dict[str, Any] = {}
-    with problem.session():
-        outputs = problem.call()
-        judged = {
-            which: {o for o in problem.differentiable_outputs(outputs) if (o, position) not in meant}
-            for which, position in enumerate(problem.differentiable)
-        }
-        agreed: dict[int, list[bool]] = {which: [] for which, through in judged.items() if through}
-        try:
-            for seed, which in itertools.product(range(DIRECTIONS), agreed):
-                v = [u if o in judged[which] else None for o, u in enumerate(cotangents(problem, outputs, seed))]
-                gradient = problem.vjp(outputs, v)[which]
-                found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3)
-                if found is not None and not found.agrees(gradient):  # or kinks were met on the way
-                    found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3, scale=SHORT)
-                if found is None:
-                    continue
-                agreed[which].append(found.agrees(gradient))
-                if not agreed[which][-1] and not worst:
-                    worst = {"input": problem.input_names[problem.differentiable[which]], "slope": f"{found.slope:.4g}"}
-        except OutOfBudgetError:
-            if not agreed or not all(agreed.values()):
-                raise  # else one direction is better than none
-    clear = [answers for answers in agreed.values() if answers]
-    wrong = [answers for answers in clear if len(answers) > 1 and sum(answers) <= len(answers) // 2]
-    verdict: Verdict = "right"
-    facts: dict[str, Any] = {}
-    if wrong:
-        verdict, facts = "wrong", {"findings": (Finding(ALONG, "bug", "audit.wrong_along", worst),)}
-    elif len(clear) < len(agreed) or not all(all(answers) for answers in clear):
-        verdict, facts = "cannot tell", {"reason": Phrase("audit.unclear_along")}
-    report = GradcheckReport(
-        problem.name,
-        verdict,
-        input_names=problem.input_names,
-        output_names=problem.output_names,
-        source=problem.source,
-        order=1,
-        **facts,
-    )
-    return report, min(map(len, clear), default=0)
 
 
 def package_of(module: str) -> str:

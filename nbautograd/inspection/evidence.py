@@ -7,7 +7,8 @@ ask for no more than a tolerance, or find a part of the gradient elsewhere (in `
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Container, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +16,22 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node
-from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.checking.block import GradcheckReport, Verdict
+from nbautograd.core.checking.budget import OutOfBudgetError
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
 from nbautograd.core.checking.last_step import climbs_in_stairs, left_by_iterations
-from nbautograd.core.checking.other_points import near
+from nbautograd.core.checking.meant import Meant
+from nbautograd.core.checking.other_points import near, refilled
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.display import Phrase
+from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.recording.argument_copies import NotKept, tensors_inside
 from nbautograd.core.stumbles import users_errors
-from nbautograd.inspection.audited_calls import DIRECTIONS, SHORT
+from nbautograd.inspection.audited_calls import ALONG, Pair
 
+DIRECTIONS = 4  # along which a large input moves
+SHORT = 1e-4  # of such a direction, where what it tells is looked at again
 SKEW = 0.3  # of a matrix's typical entry: how far from symmetric another point is
 
 
@@ -59,7 +66,12 @@ class Compared:
 
 
 def compared(
-    problem: Problem, outputs: Outputs, symmetric: Container[int] = (), first_seed: int = 0, scale: float = 1.0
+    problem: Problem,
+    outputs: Outputs,
+    symmetric: Container[int] = (),
+    first_seed: int = 0,
+    scale: float = 1.0,
+    meant: Container[Pair] = (),
 ) -> Iterator[Compared]:
     """Yield comparisons along random directions that differences are clear along; a session must be open.
 
@@ -69,19 +81,20 @@ def compared(
         symmetric: positions of the inputs that move along symmetric directions.
         first_seed: of the directions and cotangents.
         scale: of the directions.
+        meant: pairs (output, input) whose gradient is meant to be no derivative.
     """
-    for seed in range(first_seed, first_seed + DIRECTIONS):
-        v = cotangents(problem, outputs, seed)
-        for which, gradient in enumerate(problem.vjp(outputs, v)):
-            tied = problem.differentiable[which] in symmetric
-            for size in (scale, scale * SHORT):  # kinks were met on the way, perhaps
-                found = directional_derivative(
-                    problem, problem.inputs, which, v, 17 * seed + 3, scale=size, symmetric=tied
-                )
-                if found is None or found.agrees(gradient):
-                    break
-            if found is not None:
-                yield Compared(which, found, gradient)
+    seeds = range(first_seed, first_seed + DIRECTIONS)
+    for seed, (which, position) in itertools.product(seeds, enumerate(problem.differentiable)):
+        v = [None if (o, position) in meant else u for o, u in enumerate(cotangents(problem, outputs, seed))]
+        if not any(u is not None for u in v):
+            continue
+        gradient, tied = problem.vjp(outputs, v)[which], position in symmetric
+        for size in (scale, scale * SHORT):  # kinks were met on the way, perhaps
+            found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3, scale=size, symmetric=tied)
+            if found is None or found.agrees(gradient):
+                break
+        if found is not None:
+            yield Compared(which, found, gradient)
 
 
 def all_compared(target: Any, inputs: tuple[Any, ...], **options: Any) -> list[Compared]:
@@ -89,6 +102,48 @@ def all_compared(target: Any, inputs: tuple[Any, ...], **options: Any) -> list[C
     problem = Problem(target, inputs)
     with problem.session():
         return list(compared(problem, problem.call(), **options))
+
+
+def along_directions(target: Any, inputs: tuple[Any, ...], meant: Mapping[Pair, Meant]) -> tuple[GradcheckReport, int]:
+    """Compare gradients with differences along random directions, each with cotangents of its own.
+
+    Returns:
+        A report without blocks, and along how many directions each input moved.
+    """
+    problem = Problem(target, inputs)
+    worst: dict[str, Any] = {}
+    with problem.session():
+        outputs = problem.call()
+        takes = problem.differentiable_outputs(outputs)
+        judged = ((k, i) for k, i in enumerate(problem.differentiable) if any((o, i) not in meant for o in takes))
+        agreed: dict[int, list[bool]] = {which: [] for which, _ in judged}
+        try:
+            for one in compared(problem, outputs, meant=meant):
+                agreed[one.which].append(one.agrees)
+                if not one.agrees and not worst:
+                    name = problem.input_names[problem.differentiable[one.which]]
+                    worst = {"input": name, "slope": f"{one.derivative.slope:.4g}"}
+        except OutOfBudgetError:
+            if not agreed or not all(agreed.values()):
+                raise  # else one direction is better than none
+    clear = [answers for answers in agreed.values() if answers]
+    wrong = [answers for answers in clear if len(answers) > 1 and sum(answers) <= len(answers) // 2]
+    verdict: Verdict = "right"
+    facts: dict[str, Any] = {}
+    if wrong:
+        verdict, facts = "wrong", {"findings": (Finding(ALONG, "bug", "audit.wrong_along", worst),)}
+    elif len(clear) < len(agreed) or not all(all(answers) for answers in clear):
+        verdict, facts = "cannot tell", {"reason": Phrase("audit.unclear_along")}
+    report = GradcheckReport(
+        problem.name,
+        verdict,
+        input_names=problem.input_names,
+        output_names=problem.output_names,
+        source=problem.source,
+        order=1,
+        **facts,
+    )
+    return report, min(map(len, clear), default=0)
 
 
 def wrong_for_asymmetric_changes_alone(target: Any, inputs: tuple[Any, ...]) -> str:
@@ -263,7 +318,7 @@ def made_up_inputs(
     """Return inputs of the same kinds that are wanted; None where none were found.
 
     Floating values are drawn anew, first around zero, then of one sign, then between the extremes of those given;
-    integers between the extremes of those given, and orders (such as a permutation) are shuffled.
+    whole numbers are drawn from those given, and orders (such as a permutation) are shuffled.
 
     Args:
         inputs: what they are like.
@@ -297,12 +352,7 @@ def _drawn(item: Any, kind: str, generator: torch.Generator) -> Any:
         if kind == "between" and not item.is_complex() and item.numel():
             low, high = item.detach().min(), item.detach().max()
             values = low + (high - low) * torch.rand(item.shape, generator=generator, dtype=item.dtype)
-    elif item.dtype is torch.bool:
-        values = torch.rand(item.shape, generator=generator) < 0.5
-    elif item.dim() == 1 and item.numel() > 1 and bool((item.sort().values.diff() == 1).all()):
-        values = torch.randperm(item.numel(), generator=generator).to(item.dtype) + int(item.min())
     else:
-        least, most = (int(item.min()), int(item.max())) if item.numel() else (0, 0)
-        values = torch.randint(least, most + 1, item.shape, generator=generator).to(item.dtype)
+        values = refilled(item, item.shape, generator)
     made.copy_(values)
     return made.requires_grad_(item.requires_grad)

@@ -24,7 +24,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.budget import OutOfBudgetError
 from nbautograd.core.display import Phrase
 from nbautograd.errors import CallError, GradcheckError
-from nbautograd.inspection import audit_checks, audited_calls
+from nbautograd.inspection import audit_checks, evidence
 from nbautograd.inspection.audit_report import joined
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -239,7 +239,7 @@ def test_one_call_of_each_situation_comes_before_the_others_of_any(monkeypatch, 
 
 @pytest.mark.parametrize(("most", "verdict", "directions"), [(0, "unchecked", 0), (1, "right", 1), (3, "right", 3)])
 def test_the_directions_that_there_was_time_for_count(monkeypatch, most, verdict, directions):
-    along = audited_calls.directional_derivative
+    along = evidence.directional_derivative
     done = []
 
     def until_time_is_up(*args, **options):
@@ -248,7 +248,7 @@ def test_the_directions_that_there_was_time_for_count(monkeypatch, most, verdict
         done.append(args)
         return along(*args, **options)
 
-    monkeypatch.setattr(audited_calls, "directional_derivative", until_time_is_up)
+    monkeypatch.setattr(evidence, "directional_derivative", until_time_is_up)
     monkeypatch.setattr(
         audit_checks.Checks, "_verdict", lambda *args: GradcheckReport(args[1].__name__, "cannot tell", complete=False)
     )

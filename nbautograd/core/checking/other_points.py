@@ -16,6 +16,7 @@ from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.stumbles import users_errors
 
 Slot = tuple[int, int]  # (input, dimension)
+LISTS = (list, tuple, torch.Size)
 
 
 def nearby_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
@@ -161,18 +162,34 @@ def shrunk(problem: Problem, largest: int, size: int, seed: int) -> Problem:
         if sum(x.numel() for x in small.inputs if isinstance(x, Tensor)) <= largest:
             break
         before = small.inputs[group[0][0]].shape[group[0][1]]
-        inputs = resized(small, group, size - k - before, seed) if before > size > k else small.inputs
+        inputs = resized(small.inputs, group, size - k - before, seed) if before > size > k else small.inputs
         with users_errors():
             made = Problem(problem.fn, inputs, problem.seed)
             small = made if any(y.requires_grad for y in made.call()) else small
     return small
 
 
-def resized(problem: Problem, group: tuple[Slot, ...], change: int, seed: int) -> tuple[Any, ...]:
+def with_tied(inputs: Sequence[Any], group: Sequence[Slot]) -> tuple[Slot, ...]:
+    """Return a group with the arguments that tell its size, as the length of an rfft or a normalised shape does.
+
+    They are whole numbers, lists with as many items, and lists or tuples that it is in. Some equal it by chance, as
+    the order of a norm: whoever moves them looks without as well.
+    """
+    sizes = {inputs[i].shape[d] for i, d in group} - {1}
+
+    def told(item: Any) -> set[int]:
+        several = type(item) in LISTS and all(type(n) in (int, float) for n in item)
+        return {n for n in ((*item, len(item)) if several else (item,)) if type(n) is int}
+
+    return (*group, *((i, 0) for i, item in enumerate(inputs) if told(item) & sizes))
+
+
+def resized(inputs: Sequence[Any], group: Sequence[Slot], change: int, seed: int) -> tuple[Any, ...]:
     """Return the inputs with some sizes changed by this much (0: set to one), filled with values like the user's."""
     generator = torch.Generator().manual_seed(seed + 17)
+    before = inputs[group[0][0]].shape[group[0][1]]
     given: list[Any] = []
-    for i, item in enumerate(problem.inputs):
+    for i, item in enumerate(inputs):
         dims = [d for k, d in group if k == i]
         if isinstance(item, Tensor) and dims:
             shape = [(n + change if change else 1) if d in dims else n for d, n in enumerate(item.shape)]
@@ -181,8 +198,10 @@ def resized(problem: Problem, group: tuple[Slot, ...], change: int, seed: int) -
             given.append(item.detach().clone().requires_grad_(item.requires_grad))
         elif dims and type(item) is int:
             given.append(item + change)
+        elif dims and len(item) != before:
+            given.append(type(item)([n + change if n == before else n for n in item]))
         else:
-            given.append(type(item)(item[k % len(item)] for k in range(len(item) + change)) if dims else item)
+            given.append(type(item)([item[k % len(item)] for k in range(len(item) + change)]) if dims else item)
     return tuple(given)
 
 

@@ -29,6 +29,7 @@ from nbautograd.core.checking.other_points import (
     slots,
     stacked,
     thinned,
+    with_tied,
 )
 from nbautograd.core.checking.point import GIVEN, Once, Point, PointKind, PointSource
 from nbautograd.core.checking.problem import Problem
@@ -120,21 +121,14 @@ def _of_other_size(source: PointSource, group: tuple[Slot, ...], changes: tuple[
     """
     problem = source.problem
     sizes = {problem.inputs[i].shape[d] for i, d in group}
-    beside = tuple((i, 0) for i, item in enumerate(problem.inputs) if _implied_size(item) in sizes - {None})
     for change in changes or _steps(sizes):
-        for moved in (group, (*group, *beside)) if beside else (group,):
-            made = source.working(resized(problem, moved, change, source.seed)) if min(sizes) + change > 0 else None
+        for moved in dict.fromkeys((group, with_tied(problem.inputs, group))):
+            made = (
+                source.working(resized(problem.inputs, moved, change, source.seed)) if min(sizes) + change > 0 else None
+            )
             if made is not None:
                 return made
     return None
-
-
-def _implied_size(item: Any) -> int | None:
-    """Return the size that an argument tells: a whole number itself, a list or tuple of numbers how many it has."""
-    if type(item) is int and item > 1:
-        return item
-    several = type(item) in (list, tuple) and len(item) > 1 and all(type(n) in (int, float) for n in item)
-    return len(item) if several else None
 
 
 def groups(source: PointSource) -> Iterator[tuple[tuple[Slot, ...], Point]]:
@@ -148,7 +142,7 @@ def groups(source: PointSource) -> Iterator[tuple[tuple[Slot, ...], Point]]:
                 continue
             *steps, smaller = _steps(sizes)
             for change in (*steps, *sizes - {0, *steps}, *({smaller} if min(sizes) > 1 else ())):
-                made = source.working(resized(problem, group, change, source.seed))
+                made = source.working(resized(problem.inputs, group, change, source.seed))
                 if made is not None:
                     free.extend(group)
                     yield group, made
@@ -167,7 +161,7 @@ def _torn(problem: Problem, group: tuple[Slot, ...], left: list[Slot]) -> bool:
 
 def _ones(stream: Points, source: PointSource) -> Iterator[Point]:
     some = itertools.islice(stream.groups, SINGLES)
-    return _working(source.point(resized(source.problem, group, 0, source.seed)) for group, _ in some)
+    return _working(source.point(resized(source.problem.inputs, group, 0, source.seed)) for group, _ in some)
 
 
 def _doubled(stream: Points, source: PointSource) -> Iterator[Point]:
@@ -175,7 +169,7 @@ def _doubled(stream: Points, source: PointSource) -> Iterator[Point]:
     for group, _ in itertools.islice(stream.groups, 2 * SINGLES):
         size = source.problem.inputs[group[0][0]].shape[group[0][1]]
         if size > 1:
-            yield from _working((source.point(resized(source.problem, group, size, source.seed)),))
+            yield from _working((source.point(resized(source.problem.inputs, group, size, source.seed)),))
 
 
 def _unseen(stream: Points, source: PointSource) -> Iterator[Point]:

@@ -18,6 +18,8 @@ from nbautograd.core.checking.other_points import (
     alike,
     as_distinct,
     refilled,
+    resized,
+    with_tied,
 )
 from nbautograd.core.checking.point import Point
 from nbautograd.core.checking.points import points
@@ -153,14 +155,11 @@ def size_cases(reference: Problem, seed: int) -> Iterator[Case]:
 def _of_size(reference: Problem, case: Case, group: Sequence[Slot], size: int, seed: int) -> Case | None:
     """Return a case with another size in a group of dimensions; None where the reference does not take it.
 
-    A number among the arguments that equals the size may be tied to it, as the length of an rfft is, or equal it by
-    chance, as the order of a norm: wrong is what is wrong both ways.
+    Where an argument may be tied to the size, wrong is what is wrong with it as it is and with it moved.
     """
-    position, dim = group[0]
-    before, found = case.inputs[position].shape[dim], None
-    tied = before > 1 and any(_follows(x, before) for x in case.inputs)
-    for follow in (True, False)[not tied :]:
-        fresh = functools.partial(with_size, case.inputs, group, size, follow=follow)
+    found = None
+    for moved in dict.fromkeys((with_tied(case.inputs, group), tuple(group))):
+        fresh = functools.partial(with_size, case.inputs, moved, size)
         inputs = fresh(seed)
         if as_distinct(case.inputs, inputs) and _gives(reference, inputs):
             found = replace(case, inputs=inputs, fresh=fresh, otherwise=found)
@@ -226,34 +225,15 @@ def partitions(inputs: Sequence[Any]) -> dict[int, int]:
     return found
 
 
-def with_size(
-    inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int, *, follow: bool = False
-) -> tuple[Any, ...]:
+def with_size(inputs: Sequence[Any], group: Sequence[Slot], size: int, seed: int) -> tuple[Any, ...]:
     """Return inputs whose dimensions of a group have this size, filled with values like the given ones.
 
-    What cuts such a dimension into pieces cuts the new one into as many, each as much smaller. Numbers that equal the
-    size before follow it where asked.
+    What cuts such a dimension into pieces cuts the new one into as many, each as much smaller.
     """
-    generator = torch.Generator().manual_seed(seed + 17)
     before = inputs[group[0][0]].shape[group[0][1]]
+    made = resized(inputs, group, size - before, seed)
     cut = [k for k, whole in partitions(inputs).items() if whole == before]
-    given = []
-    for k, item in enumerate(inputs):
-        dims = [d for i, d in group if i == k]
-        if isinstance(item, Tensor) and dims:
-            item = refilled(item, [size if d in dims else n for d, n in enumerate(item.shape)], generator)
-        elif k in cut:
-            item = _cut(item, before, size)
-        elif follow and _follows(item, before):
-            item = size if type(item) is int else type(item)([size if n == before else n for n in item])
-        given.append(item)
-    return tuple(given)
-
-
-def _follows(item: Any, size: int) -> bool:
-    if type(item) in (tuple, list, torch.Size):
-        return any(type(n) is int and n == size for n in item)
-    return type(item) is int and item == size
+    return tuple(_cut(inputs[k], before, size) if k in cut else item for k, item in enumerate(made))
 
 
 def _cut(pieces: Tensor, before: int, size: int) -> Tensor:

@@ -46,6 +46,12 @@ def test_right_gradients_are_those_of_autograd_and_borne_out() -> None:
         assert at.is_right(1, torch.zeros_like(x)) is not False
 
 
+def test_an_argument_that_tells_a_size_follows_it_where_it_has_to() -> None:
+    problem = Problem(torch.layer_norm, (draw(2, 5), (5,), draw(5)))
+    with problem.session():
+        assert [at.inputs[1] for at in points(problem).of("together")] == [(5,), (6,)]
+
+
 def test_the_next_backward_does_not_meet_what_one_left() -> None:
     problem = Problem(Writes, (draw(4),))
     with problem.session():
