@@ -77,18 +77,13 @@ def test_single_precision_inside_is_no_mistake(x):
 
 
 def test_kinks_in_half_of_the_columns_are_kinks():
-    class Kinked(Fn):
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return torch.from_numpy(MATRIX @ np.maximum(x.detach().numpy(), 0))
-
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return torch.from_numpy(grad.numpy() @ MATRIX * (0.3 * (x.numpy() == 0) + (x.numpy() > 0)))
-
+    kinked = Fn.of("Kinked",
+        "x: save(x); return torch.from_numpy(MATRIX @ np.maximum(x.detach().numpy(), 0))",
+        "g: (x,) = saved; slope = 0.3 * (x.numpy() == 0) + (x.numpy() > 0); "
+        "return torch.from_numpy(g.numpy() @ MATRIX * slope)")  # fmt: skip
     x = torch.zeros(SIZE, dtype=torch.float64)
     x[::2] = torch.linspace(-1, 1, SIZE // 2, dtype=torch.float64)
-    block, _ = counted(Kinked, x.requires_grad_())
+    block, _ = counted(kinked, x.requires_grad_())
     assert (block.verdict, block.reason) == ("subgradient", "kink")
 
 
@@ -112,15 +107,9 @@ def test_a_small_derivative_is_still_checked_where_the_output_is_small_too():
 
 
 def test_an_in_place_function_does_not_move_the_points_that_it_is_asked_at():
-    class InPlace(Fn):
-        def forward(ctx, x):
-            ctx.mark_dirty(x)
-            return x.exp_().sub_(1)
-
-        def backward(ctx, grad):
-            return grad  # wrong, so that the ladder is climbed
-
+    # wrong, so that the ladder is climbed
+    in_place = Fn.of("InPlace", "x: ctx.mark_dirty(x); return x.exp_().sub_(1)", "grad: return grad")
     x = torch.linspace(0.5, 1, 5, dtype=torch.float64, requires_grad=True)
-    block, _ = counted(InPlace, x)
+    block, _ = counted(in_place, x)
     assert block.verdict == "mismatch"
     np.testing.assert_allclose(np.diag(block.numerical()), x.detach().exp(), rtol=1e-9)

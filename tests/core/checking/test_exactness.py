@@ -35,20 +35,11 @@ def until(tolerance, start, step):
     return start
 
 
-class FixedPoint(Fn):
-    """y = tanh(W y + x), its adjoint solved like it."""
-
-    def forward(ctx, x, w, tolerance):
-        y = until(tolerance, torch.zeros_like(x), lambda y: torch.tanh(y @ w.t() + x))
-        ctx.save_for_backward(w, y)
-        ctx.tolerance = tolerance
-        return y
-
-    def backward(ctx, g):
-        w, y = ctx.saved_tensors
-        slope = 1 - y * y
-        v = until(ctx.tolerance, g, lambda u: g + (u * slope) @ w) * slope
-        return v, v.t() @ y, None
+# y = tanh(W y + x), its adjoint solved like it.
+FixedPoint = Fn.of("FixedPoint", "x, w, tolerance: ctx.tolerance = tolerance; "
+    "y = until(tolerance, torch.zeros_like(x), lambda y: torch.tanh(y @ w.t() + x)); save(w, y); return y",
+    "g: w, y = saved; slope = 1 - y * y; v = until(ctx.tolerance, g, lambda u: g + (u * slope) @ w) * slope; "
+    "return v, v.t() @ y, None")  # fmt: skip
 
 
 class Sinkhorn(Fn):
@@ -79,18 +70,11 @@ PowerIteration = Fn.of("PowerIteration",
     "g: (v,) = saved; return g * torch.outer(v, v), None")  # fmt: skip
 
 
-class Erf(Fn):
-    """Abramowitz and Stegun 7.1.26, off by 1.5e-7, with the exact derivative."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        t = 1 / (1 + 0.3275911 * x.abs())
-        p = 0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
-        return x.sign() * (1 - t * p * torch.exp(-x * x))
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * 2 / math.sqrt(math.pi) * torch.exp(-x * x)
+# Abramowitz and Stegun 7.1.26, off by 1.5e-7, with the exact derivative.
+Erf = Fn.of("Erf", "x: save(x); t = 1 / (1 + 0.3275911 * x.abs()); "
+    "p = 0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))); "
+    "return x.sign() * (1 - t * p * torch.exp(-x * x))",
+    "g: (x,) = saved; return g * 2 / math.sqrt(math.pi) * torch.exp(-x * x)")  # fmt: skip
 
 
 def runge_kutta(f, state, steps, h):

@@ -69,20 +69,11 @@ EdgesAgainstTheirDirection = Fn.of("EdgesAgainstTheirDirection",
     "gx.index_add_(0, target, weight[:, None] * g[source]); return gx, None, None, None")  # fmt: skip
 
 
-class SmoothingForgotten(Fn):
-    """What is saved, and never used, is what is missing."""
-
-    def forward(ctx, p, t):
-        over = 2 * (p * t).sum(1) + 1.5
-        under = p.sum(1) + t.sum(1) + 1.5
-        ctx.save_for_backward(p, t, over, under)
-        return over / under
-
-    def backward(ctx, g):
-        p, t, over, under = ctx.saved_tensors  # noqa: RUF059
-        both = (p * t).sum(1)
-        share = (2 * both / under**2)[:, None]
-        return g[:, None] * (2 * t / under[:, None] - share), None
+# What is saved, and never used, is what is missing.
+SmoothingForgotten = Fn.of("SmoothingForgotten", "p, t: over = 2 * (p * t).sum(1) + 1.5; "
+    "under = p.sum(1) + t.sum(1) + 1.5; save(p, t, over, under); return over / under",
+    "g: p, t, over, under = saved; both = (p * t).sum(1); share = (2 * both / under**2)[:, None]; "
+    "return g[:, None] * (2 * t / under[:, None] - share), None")  # fmt: skip
 
 
 CountedOnce = Fn.of("CountedOnce", "table, at: save(at); ctx.shape = table.shape; return table[at]",

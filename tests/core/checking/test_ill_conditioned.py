@@ -25,25 +25,12 @@ Solve = Fn.of("Solve", "a, b: x = torch.linalg.solve(a, b); save(a, x); return x
     "grad: a, x = saved; back = torch.linalg.solve(a.mT, grad); return -back @ x.mT, back")  # fmt: skip
 
 
-class WrongSolve(Fn):
-    forward = Solve.forward
-
-    def backward(ctx, grad):
-        a, x = ctx.saved_tensors
-        back = torch.linalg.solve(a.mT, grad)
-        return back @ x.mT, back
-
-
+WrongSolve = Solve.of("WrongSolve",
+    backward="grad: a, x = saved; back = torch.linalg.solve(a.mT, grad); return back @ x.mT, back")  # fmt: skip
 Inverse = Fn.of("Inverse", "a: inverse = torch.linalg.inv(a); save(inverse); return inverse",
     "grad: (inverse,) = saved; return -inverse.mT @ grad @ inverse.mT")  # fmt: skip
-
-
-class WrongInverse(Fn):
-    forward = Inverse.forward
-
-    def backward(ctx, grad):
-        (inverse,) = ctx.saved_tensors
-        return -inverse @ grad @ inverse.mT
+WrongInverse = Inverse.of("WrongInverse",
+    backward="grad: (inverse,) = saved; return -inverse @ grad @ inverse.mT")  # fmt: skip
 
 
 def rhs(seed):
@@ -82,16 +69,9 @@ def test_up_to_a_thousand_million_an_inverse_is_told_right_from_wrong(condition)
     assert gradcheck(WrongInverse, a, order=1).verdict == "wrong"
 
 
-class RoundsByLayout(Fn):
-    """A right solve that rounds otherwise where the matrix is not contiguous, as other libraries do."""
-
-    def forward(ctx, a, b):
-        x = torch.linalg.solve(a, b)
-        x = x if a.is_contiguous() else x * (1 + 1e-7)
-        ctx.save_for_backward(a, x)
-        return x
-
-    backward = Solve.backward
+# A right solve that rounds otherwise where the matrix is not contiguous, as other libraries do.
+RoundsByLayout = Solve.of("RoundsByLayout", "a, b: x = torch.linalg.solve(a, b); "
+    "x = x if a.is_contiguous() else x * (1 + 1e-7); save(a, x); return x")  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", [0, 1])

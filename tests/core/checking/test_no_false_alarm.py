@@ -56,17 +56,9 @@ def test_state_is_proved_by_a_fresh_start_also_where_the_user_called_first() -> 
 
 
 def test_a_gradient_that_reads_memory_in_another_order_is_still_seen() -> None:
-    class ByMemory(Fn):
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            lines = torch.as_strided(x, x.shape, (x.shape[1], 1), x.storage_offset())
-            return 2 * g * lines
-
-    assert "wrong_noncontiguous_input" in codes(ByMemory, draw(4, 3))
+    by_memory = Fn.of("ByMemory", "x: save(x); return x * x", "g: (x,) = saved; "
+        "return 2 * g * torch.as_strided(x, x.shape, (x.shape[1], 1), x.storage_offset())")  # fmt: skip
+    assert "wrong_noncontiguous_input" in codes(by_memory, draw(4, 3))
 
 
 def test_random_numbers_that_are_drawn_in_the_order_of_memory_are_no_mistake() -> None:

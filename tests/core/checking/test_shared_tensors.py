@@ -290,16 +290,10 @@ class QueuesParts(Fn):
         return tuple(out)
 
 
-class NormalisesItsCopy(Fn):
-    def forward(ctx, x):
-        ctx.direction = x.detach() / x.detach().norm()
-        ctx.save_for_backward(x)
-        return x.norm()
-
-    def backward(ctx, g):
-        ctx.direction /= ctx.direction.norm()  # changes it by rounding at most
-        (x,) = ctx.saved_tensors
-        return g * x / x.norm()
+# Changes it by rounding at most.
+NormalisesItsCopy = Fn.of("NormalisesItsCopy",
+    "x: ctx.direction = x.detach() / x.detach().norm(); save(x); return x.norm()",
+    "g: ctx.direction /= ctx.direction.norm(); (x,) = saved; return g * x / x.norm()")  # fmt: skip
 
 
 @pytest.mark.parametrize(

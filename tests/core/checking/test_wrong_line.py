@@ -44,16 +44,9 @@ def slope_of(x):
     return 0.5 * (1 + torch.erf(x * 0.5**0.5)) + x * torch.exp(-0.5 * x * x) * 0.4
 
 
-class Approximate(Fn):
-    """Calls a function beside the class for the derivative."""
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * torch.sigmoid(1.7 * x)
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * slope_of(x)
+# Calls a function beside the class for the derivative.
+Approximate = Fn.of("Approximate", "x: save(x); return x * torch.sigmoid(1.7 * x)",
+    "g: (x,) = saved; return g * slope_of(x)")  # fmt: skip
 
 
 def slope_of_mean_exp(z):

@@ -368,19 +368,12 @@ def test_numbers_that_differ_by_chance_may_be_alike() -> None:
     assert as_distinct((picks(40),), (picks(7, 1),))
 
 
-class MeanOfSome(Fn):
-    """Cross-entropy over the targets that are not ignored, divided by their count in backward."""
-
-    def forward(ctx: Any, x: Tensor, target: Tensor) -> Tensor:
-        ctx.save_for_backward(x, target)
-        return cross_entropy(x, target)
-
-    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
-        x, target = ctx.saved_tensors
-        wanted = (target >= 0)[:, None]
-        picked = torch.nn.functional.one_hot(target.clamp_min(0), x.shape[1])
-        gradient = g.float() / wanted.sum() * (torch.softmax(x.float(), -1) - picked)
-        return (gradient * wanted).to(x.dtype), None
+# Cross-entropy over the targets that are not ignored, divided by their count in backward.
+MeanOfSome = Fn.of("MeanOfSome", "x, target: save(x, target); return cross_entropy(x, target)",
+    "g: x, target = saved; wanted = (target >= 0)[:, None]; "
+    "picked = torch.nn.functional.one_hot(target.clamp_min(0), x.shape[1]); "
+    "gradient = g.float() / wanted.sum() * (torch.softmax(x.float(), -1) - picked); "
+    "return (gradient * wanted).to(x.dtype), None")  # fmt: skip
 
 
 def test_the_gradient_of_what_is_nan_cannot_be_told() -> None:
