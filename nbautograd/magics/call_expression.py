@@ -160,13 +160,14 @@ def as_function(node: ast.expr, arguments: tuple[ast.expr, ...], namespace: Name
 
     ``a * b`` with the arguments ``a`` and ``b`` becomes ``lambda a, b: a * b``.
     """
-    parameters = [f"_argument_{i}" for i in range(len(arguments))]
+    names = [a.id if isinstance(a, ast.Name) else "" for a in arguments]
+    parameters = [name if name and name not in names[:i] else f"_argument_{i}" for i, name in enumerate(names)]
     replace = _Replace({ast.dump(a): p for a, p in zip(arguments, parameters, strict=True)})
     body = replace.visit(ast.parse(ast.unparse(node), mode="eval").body)
     if not replace.used:
         return None
-    names = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
-    function: Callable[..., Any] = evaluate(ast.Lambda(names, body), namespace)
+    given = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
+    function: Callable[..., Any] = evaluate(ast.Lambda(given, body), namespace)
     function.__name__ = function.__qualname__ = ast.unparse(node)
     return function
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 
 import pytest
 import torch
@@ -149,4 +150,5 @@ def test_an_expression_becomes_a_function_of_what_is_written_alike() -> None:
     assert function is not None
     assert function(3.0, torch.tensor(2.0)) == 6.0
     assert function.__name__ == "torch.mul(b, a.t())"
+    assert list(inspect.signature(function).parameters) == ["_argument_0", "b"]  # variables keep their names
     assert as_function(node("n + 1"), (node("a"),), NAMES) is None
