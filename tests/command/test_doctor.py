@@ -12,7 +12,7 @@ import pytest
 import nbautograd
 from nbautograd.command import doctor as doctor_module
 from nbautograd.command import main
-from nbautograd.command.doctor import BrowserSide, browser_side, installed, kernel_python, same_python
+from nbautograd.command.doctor import BrowserSide, Check, browser_side, doctor, installed, kernel_python, same_python
 from nbautograd.messages import catalogue
 
 
@@ -22,6 +22,12 @@ def test_all_is_well_here(capsys):
     for name in ("python", "torch", "anywidget", "anywidget.js", "ipywidgets.js", "kernel", "recording", "dot"):
         assert re.search(rf"^[✓·] {re.escape(name)} ", said, re.MULTILINE), said
     assert said.endswith("Everything is in order.\n")
+
+
+def test_one_ill_line_makes_the_answer_ill(monkeypatch, capsys):
+    monkeypatch.setattr(doctor_module, "checks", lambda: iter([Check("a", "✓", "yes"), Check("b", "✗", "no")]))
+    assert doctor() == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "Some checks failed: see the lines marked with ✗."
 
 
 def test_a_package_that_is_absent():

@@ -701,3 +701,9 @@ def test_many_situations_of_one_function_are_told_in_a_few_rows():
     assert len(report.functions[0].situations) == 12
     assert "8 more situations" in str(report)
     assert str(report).count("factor:") == 4
+
+
+def test_an_input_that_held_nan_is_named():
+    report = audited((Right, torch.tensor([1.0, float("nan"), float("nan")], requires_grad=True)))
+    assert report.verdict == "cannot tell"
+    assert "`x` itself held NaN when the program passed it (2 of 3 entries)" in str(report)

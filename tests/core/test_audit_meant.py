@@ -276,3 +276,10 @@ def test_no_fix_moves_a_surrogate_gradient_to_another_argument():
     report = nbautograd.gradcheck(Moved, tuple(given), order=1)
     assert report.verdict == "wrong"
     assert not any(finding.fix and "None," in finding.fix.source for finding in report.findings)
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["both", "of the data none"])
+@pytest.mark.parametrize(("name", "size"), large(LEARNED, ("step size",)))
+def test_a_learned_scale_or_threshold_is_meant_as_well(name, size, frozen):
+    x, scale = values("usual", SIZES[size]), torch.tensor([0.5], requires_grad=True)
+    assert audited(LEARNED[name], x.detach() if frozen else x, scale).verdict == "meant"

@@ -208,3 +208,9 @@ def test_calls_of_a_cell_that_was_run_again_are_those_of_the_class_as_it_is_now(
     filled("product(a, b)")
     assert [call.name for call in filled("%autograd_calls product").result.result] == ["#1"]
     assert len(filled("%autograd_calls").result.result) >= 4  # all that was recorded
+
+
+def test_an_old_style_function_is_explained(filled) -> None:
+    filled("class Old(Function):\n    def forward(self, x): return x\n    def backward(self, g): return g")
+    ran = filled("%gradcheck Old(a)")
+    assert ran.stderr.startswith("UsageError: Old is written in the style of old torch")

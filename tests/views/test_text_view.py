@@ -175,3 +175,12 @@ def test_of_very_many_entries_those_that_are_zero_by_structure_are_counted_apart
     x = torch.linspace(1, 2, 1100, dtype=torch.float64, requires_grad=True)
     shown = " ".join(str(nbautograd.gradcheck(Doubled, (x,), order=1)).split())
     assert "1,100 of the 1,100 entries that are not structurally zero differ (of 1,210,000 in all)." in shown
+
+
+def test_a_tried_change_is_told_once_and_without_advice():
+    wrong = samples.gradcheck(wrong=True)
+    advised = Finding("tensor_on_ctx", "bug", "causes.tensor_on_ctx", {"name": "x"})
+    untried, tried = (replace(advised, fix=replace(wrong.findings[0].fix, verified=v)) for v in (False, True))
+    said = [" ".join(text(replace(wrong, findings=(one,))).split()) for one in (untried, tried)]
+    assert [advised.advice in words for words in said] == [True, False]
+    assert said[1].count(tried.fix.source.strip()) == 1

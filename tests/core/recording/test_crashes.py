@@ -337,3 +337,10 @@ def test_a_view_with_wide_gaps_is_read_without_what_lies_between(change, monkeyp
     (one,) = snapshots([x], VALUES)
     assert elements(one).tolist() == x.tolist()
     assert read[0] <= 2 * x.nbytes + 64 * len(x)
+
+
+def test_without_a_copier_nothing_is_read_and_it_is_said(monkeypatch):
+    monkeypatch.setattr(memory, "copier", lambda: None)
+    (one,) = snapshots([torch.ones(3)], SUMMARY)
+    assert one.data is None
+    assert "no way to read memory" in str(one.reason)
