@@ -152,9 +152,16 @@ Flagged = Fn.of("Flagged",
     "return torch.addcmul(g, g * x, x), None")  # fmt: skip
 
 
-@pytest.mark.parametrize(("training", "said"), [(False, "With `training=True` it agrees"), (True, None)])
-def test_the_flag_with_which_a_gradient_is_right_comes_first(training, said) -> None:
-    report = nbautograd.gradcheck(Flagged, (draw(4), training), order=1)
+# A constant, as of a dropout that is not training.
+FlaggedTimes = Fn.of("FlaggedTimes", "x, training: return x * 2 if training else x * 3", "g: return g * 2, None")
+WITH_FLAG = "With `training=True` it agrees"
+
+
+@pytest.mark.parametrize(
+    ("fn", "training", "said"), [(Flagged, False, WITH_FLAG), (Flagged, True, None), (FlaggedTimes, False, WITH_FLAG)]
+)
+def test_the_flag_with_which_a_gradient_is_right_comes_first(fn, training, said) -> None:
+    report = nbautograd.gradcheck(fn, (draw(4), training), order=1)
     assert [f.advice[: len(said or "")] for f in report.findings] == [said] * (said is not None)
 
 

@@ -185,8 +185,8 @@ def _finding(problem: Problem, e: Evidence, cause: Cause, via: WrongLine | None,
             right = Phrase(f"views.motion.{via.kind}", name=said["expression"], output=output)
             said["what"] = Phrase("causes.goes_wrong", input=name, begins=said["begins"])
             said["advice"] = Phrase("causes.go_over", right=right, **said)
-    if plain and message == cause.message:
-        said["shared"] = _right_with(problem, position) or (via.before if via is not None else "")
+    if message == cause.message:
+        said["shared"] = _right_with(problem, position) or (via.before if via is not None and plain else "")
     params = {
         **_named(e),
         **({"input": Phrase("causes.input_through", input=name, output=output)} if alone else {}),
