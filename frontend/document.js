@@ -314,7 +314,6 @@ function changeView(page, change) {
     el(
       "div",
       "bar",
-      el("span", "faint", prose(note)),
       ...(applicable
         ? [
             sayingButton(
@@ -326,6 +325,7 @@ function changeView(page, change) {
             others.length && el("details", "menu", el("summary", null, page.t("more")), ...others),
           ]
         : others),
+      el("span", "faint", prose(note)),
     ),
   );
 }

@@ -1,14 +1,13 @@
 // Other pictures of the graph: boxes opened and folded again, a ghost. Python draws, and the view begins afresh.
 
 import { button, el } from "./dom.js";
-import { count, size } from "./formats.js";
+import { count } from "./formats.js";
 import { firstLine } from "./scene.js";
 import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 /** @typedef {import("./types").Opened} Opened */
 
-const BYTES = 60; // that a node takes on its way
 const DEEPEST = 12; // boxes around one node
 
 /**
@@ -118,13 +117,8 @@ export function wholeButton(page, state) {
     return waiting(page, page.t("fold_all"), () => repaint(page, state, { opened: [] }));
   return (
     state.layout.boxes.some((b) => b.kind === "group") &&
-    waiting(
-      page,
-      page.t("unfold_all", {
-        count: count(state.total),
-        size: size(state.total * BYTES),
-      }),
-      () => repaint(page, state, { opened: "all" }),
+    waiting(page, page.t("unfold_all", { count: count(state.total) }), () =>
+      repaint(page, state, { opened: "all" }),
     )
   );
 }

@@ -28,11 +28,11 @@ export function gradcheckView(page, { check, answer, blocks }) {
     ...(brief ? [] : documentView(page, answer.document)),
     !brief && check.since && sinceView(page, check.since),
     ...documentView(page, check.table),
+    check.motion && slowMotionPart(page, blocks),
     ...(brief ? [] : documentView(page, answer.evidence)),
     ...(blocks.length ? evidence(page, blocks) : []),
     check.order2 && secondOrder(page, check.order2),
     ...(brief ? [] : documentView(page, answer.others)),
-    check.motion && slowMotionPart(page, blocks),
     !brief && takeAlong(page, check.function),
   );
 }

@@ -3,7 +3,7 @@
 // prettier-ignore
 export const WORDS = {
   "en": {
-    "always": "Always, in this session",
+    "always": "Always (this session)",
     "apply": "Apply",
     "refused_changed": "The code has changed since it was checked. Run the cell again.",
     "command.apply": "Autograd: apply the suggested change on this line",
@@ -30,7 +30,7 @@ export const WORDS = {
     "more": "More"
   },
   "zh": {
-    "always": "本次会话里总是如此",
+    "always": "总是（本次会话）",
     "apply": "应用",
     "refused_changed": "代码在检查之后改过。请重新运行这个单元格。",
     "command.apply": "Autograd：应用这一行的修改",

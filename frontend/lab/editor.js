@@ -154,15 +154,14 @@ export function editorMarks({ view: V, state: S }, apply) {
       let next = marks;
       if (change.docChanged) next = { ...next, placed: afterEdit(next, change), opened: null };
       else if (change.selection) next = { ...next, opened: null };
-      for (const { value, is } of change.effects.map((e) => ({
-        value: e.value,
-        is: e.is.bind(e),
-      }))) {
-        if (is(effects.set))
+      for (const effect of change.effects) {
+        const { value } = effect,
+          released = next.released.filter((one) => one !== value);
+        if (effect.is(effects.set))
           next = { given: value, placed: place(change.newDoc, value), released: [], opened: null };
-        if (is(effects.release))
-          next = { ...next, released: [...next.released, value], opened: null };
-        if (is(effects.open)) next = { ...next, opened: value };
+        if (effect.is(effects.release))
+          next = { ...next, released: [...released, value], opened: null };
+        if (effect.is(effects.open)) next = { ...next, released, opened: value };
       }
       return next;
     },

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
@@ -203,7 +205,18 @@ def _wrong(check: GradcheckReport) -> list[str]:
         counts = messages.text("views.evidence.wrong_stored", **how_many, stored=formats.count(stored))
     else:
         counts = messages.text("checking.entries_differ", **how_many)
-    return [messages.text("checking.example", differ=counts, largest=block.largest_difference()), *sampled]
+    others = sum(map(_finite_beside, blocks))
+    finite = [messages.text("views.evidence.finite", count=formats.count(others))] if others else []
+    return [messages.text("checking.example", differ=counts, largest=block.largest_difference()), *finite, *sampled]
+
+
+def _finite_beside(block: Block) -> int:
+    """Return how many entries of a block differ and are finite, where others are not: their cause tells no more."""
+    matrices = block.matrices
+    if not isinstance(matrices, Matrices) or matrices.wrong is None:
+        return 0
+    finite = matrices.wrong & np.isfinite(matrices.analytical)
+    return int(finite.sum()) * bool(finite.sum() < matrices.wrong.sum())
 
 
 def _stored(block: Block) -> int:

@@ -7,13 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.settings import setting
 from nbautograd.views.answer import Answer, answer, second_answer
 from nbautograd.views.builders.blocks import chosen_blocks
 from nbautograd.views.builders.summary import answer_document, evidence_document, findings_document, verdict_chip
-from nbautograd.views.document import Chip, Document, paragraph
-from nbautograd.views.phrases import block_name, code, line_of, say
+from nbautograd.views.document import Chip, Document, paragraph, sentences
+from nbautograd.views.phrases import block_name, code, line_of, place, say
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.jacobian import block_questions, blocks_state, questions
 from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder, Since
@@ -46,12 +47,14 @@ def answer_state(told: Answer, table: bool = False) -> AnswerState:
 
 
 def folded_line(function: str, told: Answer) -> Document:
-    """Return the line that a right report begins as, unless settings open it: the evidence, and how many risks."""
+    """Return the line that a right report begins as, unless settings open it: the evidence, and below it each risk."""
     if told.tone != "right" or setting("reports") == "open":
         return ()
-    kinds = Counter(finding.kind for finding in (*told.findings, *told.others))
+    findings, colon = (*told.findings, *told.others), messages.text("views.colon")
+    kinds = Counter(finding.kind for finding in findings)
     more = [Chip(say("kind", kind) + (f" ×{n}" if n > 1 else ""), kind) for kind, n in kinds.items()]
-    return (paragraph(verdict_chip(told.tone), " · ".join((code(function), *told.evidence[:1])), *more),)
+    line = paragraph(verdict_chip(told.tone), " · ".join((code(function), *told.evidence[:1])), *more)
+    return (line, *sentences([colon.join(filter(None, (place(f), f.what))) for f in findings], "faint"))
 
 
 class GradcheckWidget(ViewWidget):

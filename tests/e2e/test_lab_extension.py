@@ -176,6 +176,9 @@ def test_tab_applies_on_the_marked_line_alone_and_is_undone(opened, checked):
     page.keyboard.press("End")
     page.keyboard.press("Escape")  # lets go of the key, and stays in the editor
     expect(ghost(page, 1)).to_have_count(0)
+    page.keyboard.press("F8")  # offers it again
+    expect(ghost(page, 1)).to_be_visible()
+    page.keyboard.press("Escape")
     page.keyboard.type("  ")
     assert page.evaluate(SOURCE, 1) == SQUARE.replace(LINE, f"{LINE}  ")
 

@@ -166,7 +166,7 @@ def test_a_button_makes_the_cell_that_runs_backward_for_a_lens(page, lab):
     loss = "%load_ext nbautograd\nimport torch\nw = torch.ones(3, requires_grad=True)\nloss = (w * w).sum()"
     visit(page, lab, write(lab, "lens.ipynb", f"{loss}\n%autograd_graph loss", "print('last')"))
     run_cell(page, 1)
-    cell(page, 1).get_by_label("Lens").select_option("gradients")
+    cell(page, 1).get_by_label("Colour by").select_option("gradients")
     cell(page, 1).get_by_role("button", name="Cell below that runs backward").click()
     expect(cell(page, 3)).to_contain_text("last")
     run_cell(page, 2)

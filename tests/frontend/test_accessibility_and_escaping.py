@@ -45,7 +45,7 @@ def test_axe_finds_nothing_in_any_tab(show: Any, whole: Any, scheme: str) -> Non
         page.get_by_role("tab", name=tab).click()
         if tab == "Graph":
             page.locator(".box.function").click()
-            page.get_by_label("Lens").select_option("stale")
+            page.get_by_label("Colour by").select_option("stale")
             page.get_by_text("Outline").click()
         results = Axe().run(page, options=RULES)
         found += [(tab, v["id"], v["nodes"][0]["html"][:160]) for v in results.response["violations"]]

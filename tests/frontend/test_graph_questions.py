@@ -53,17 +53,17 @@ def box(page: Page, text: str) -> Any:
 def test_the_memory_lens_tells_and_tints_what_each_node_keeps(asking: Any) -> None:
     value = stale()
     page = asking(value)
-    page.get_by_label("Lens").focus()
-    page.get_by_label("Lens").select_option("memory")
+    page.get_by_label("Colour by").focus()
+    page.get_by_label("Colour by").select_option("memory")
     whole = value.saved_bytes()[""]
     expect(page.locator(".lens")).to_contain_text(f"Kept for backward: {whole} B")
     expect(page.locator(".lens")).to_contain_text("shared memory counted once")
     expect(box(page, "SigmoidBackward0")).to_contain_text("12 B")
-    expect(page.get_by_label("Lens")).to_be_focused()  # though the picture is another one
+    expect(page.get_by_label("Colour by")).to_be_focused()  # though the picture is another one
     kept = {node.id for node in value.nodes if node.bytes}
     tinted = page.locator('.box[style*="--t"]').evaluate_all("all => all.map(e => e.dataset.key)")
     assert {int(key[1:]) for key in tinted} == kept
-    page.get_by_label("Lens").select_option("")
+    page.get_by_label("Colour by").select_option("")
     expect(page.locator(".lens")).to_be_hidden()
     expect(box(page, "SigmoidBackward0")).not_to_contain_text("keeps")
 
@@ -77,7 +77,7 @@ def test_the_lens_of_a_folded_scope_counts_shared_memory_once() -> None:
 
 def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> None:
     page = show(stale())
-    page.get_by_label("Lens").select_option("stale")
+    page.get_by_label("Colour by").select_option("stale")
     legend = page.locator(".lens")
     expect(legend).to_contain_text(
         re.compile(r"y v0 → v1: saved by MulBackward0, changed by y\.mul_\(2\) \(line \d+\)")
@@ -93,7 +93,7 @@ def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> No
 def test_the_lens_on_gradients_shows_sizes_and_the_first_bad_one(show: Any) -> None:
     value = cut()
     page = show(value)
-    page.get_by_label("Lens").select_option("gradients")
+    page.get_by_label("Colour by").select_option("gradients")
     norms = [
         e.gradient.norm for e in value.edges if e.gradient and e.gradient.norm and not e.gradient.nan + e.gradient.inf
     ]

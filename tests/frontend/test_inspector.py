@@ -50,6 +50,7 @@ def test_a_right_report_is_one_line_unless_settings_open_it(
     expect(page.get_by_role("tab")).to_have_count(0 if folded else len(TABS) - 2)
     if folded:
         expect(page.locator("summary .verdict")).to_have_text(["✓ right", *["risk" for _ in risks]])
+        expect(page.locator("summary p")).to_have_count(1 + len(risks))
         page.locator("summary").click()
         tab(page, "Jacobian").click()
         expect(page.locator("h4 ~ .facts")).to_be_visible()

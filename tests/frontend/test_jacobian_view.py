@@ -243,7 +243,7 @@ def test_one_map_alone_is_large_and_the_wrong_cells_only(show: Any, outlier: Any
     assert seen.bounding_box()["width"] > 1.5 * before
     title.click()
     expect(seen).to_have_count(3)
-    wrong = page.get_by_role("button", name="wrong cells only")
+    wrong = page.get_by_role("button", name="Wrong cells only")
     wrong.click()
     assert page.evaluate(PIXEL, [0, 0, 0, 10, 10]) == table[-4]
     assert page.evaluate(PIXEL, [0, 3, 4, 10, 10]) == table[-5]

@@ -27,13 +27,3 @@ def test_a_block_that_came_in_brief_is_asked_for_when_it_is_looked_at(show: Any,
     detail = page.locator("section.detail")
     expect(detail.get_by_text("finite differences").first).to_be_visible()
     expect(detail).to_contain_text("d output / d x150")
-
-
-def test_many_nodes_say_what_showing_them_costs(show: Any) -> None:
-    import torch
-
-    y = x = torch.ones(2, requires_grad=True)
-    for _ in range(2_500):
-        y = y.sin() * x
-    page = show(nbautograd.graph(y.sum()))
-    expect(page.get_by_role("button", name="Show all 5,002 nodes")).to_have_text("Show all 5,002 nodes (about 300 kB)")

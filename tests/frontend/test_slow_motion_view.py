@@ -55,7 +55,7 @@ def test_arrows_go_line_by_line_until_the_first_that_is_wrong(motion: Any) -> No
     expect(motion.locator(".motion .edge.wrong")).to_have_count(0)  # it has not got there
     motion.keyboard.press("End")
     expect(explained).to_have_count(1)
-    expect(said).to_contain_text("wrong is that of x")
+    expect(said).to_contain_text("the gradient of x is wrong")
     expect(motion.locator(".motion .edge.flow.wrong")).to_have_count(1)
     expect(motion.locator(".motion .tag.wrong")).to_have_text("✗ wrong")
     assert lines(motion)[3:6] == ["row wrong", "row right", "row follows marked"]

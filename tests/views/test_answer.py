@@ -39,6 +39,22 @@ def test_zeros_that_agree_are_said_to_be_zeros():
     assert ["0 at" in str(gradcheck(fn, (x,))) for fn in functions] == [True, False]
 
 
+@pytest.mark.parametrize(("factors", "counted"), [([float("nan"), -2, -2], "2 of the entries"), ([1, -2, -2], "")])
+def test_finite_entries_that_differ_are_counted_where_others_are_nan(factors, counted):
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.tensor(factors, dtype=g.dtype) * g
+
+    evidence = answer(gradcheck(Doubled, (torch.ones(3, dtype=torch.float64, requires_grad=True),))).evidence
+    assert "".join(evidence[1:]).startswith(counted)
+    assert len(evidence) == 1 + bool(counted)
+
+
 def test_where_it_counts_the_headline_says_so_as_the_error_does():
     report = second_order_wrong(order=2)
     told = answer(report)

@@ -65,10 +65,14 @@ def test_what_else_is_said(change, expected):
     assert expected in text(samples.gradcheck(**change))
 
 
-def test_nothing_is_counted_in_a_block_that_was_not_judged():
-    block = samples.block(np.eye(2), verdict="undecided", reason="interrupted")
+@pytest.mark.parametrize(
+    ("verdict", "reason", "expected"),
+    [("undecided", "interrupted", "? cannot tell (interrupted)"), ("flat", "staircase", "– flat (staircase)")],
+)
+def test_nothing_is_counted_in_a_block_that_was_not_judged(verdict, reason, expected):
+    block = samples.block(np.eye(2), verdict=verdict, reason=reason)
     shown = text(replace(samples.cannot_tell(), blocks={(0, 0): block}))
-    assert "? cannot tell (interrupted)              –              –" in shown
+    assert f"{expected}              –              –" in shown
     assert "0/4" not in shown
 
 

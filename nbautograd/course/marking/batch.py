@@ -156,7 +156,7 @@ def write_csv(path: Path, assignment: Assignment, marks: list[SubmissionMark]) -
     total = sum(declared[name].points for name in assignment.exercises)
     with path.open("x", encoding="utf-8-sig", newline="") as file:  # a spreadsheet knows UTF-8 by its mark
         table = csv.writer(file)
-        names = [*assignment.exercises, "codes", "as reported by the submission", "sentences"]
+        names = [*assignment.exercises, "codes", "not verified by the marker", "sentences"]
         table.writerow(["submission", "points", "of", *names])
         for one in marks:
             codes = "; ".join(f"{r['exercise']}: {', '.join(r['codes'])}" for r in one.results if r["codes"])

@@ -12,7 +12,7 @@ from nbautograd.course.marking.judge import SubmissionMark
 from nbautograd.course.marking.submissions import Assignment
 from nbautograd.messages import text
 from nbautograd.views.builders import build
-from nbautograd.views.document import Code, Document, Item, Paragraph, Sentence, Strong, Table, sentences
+from nbautograd.views.document import Cell, Code, Document, Item, Paragraph, Sentence, Strong, Table, sentences
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +65,7 @@ def class_document(value: ClassReport) -> Document:
     )
     header = tuple(text(f"course.mark.column.{name}") for name in ("exercise", "passed", "note"))
     codes = tuple(
-        (Code(exercise), Code(code), text("course.mark.of", some=some, count=count), Sentence(said))
+        (Code(exercise), _of_code(code), text("course.mark.of", some=some, count=count), Sentence(said))
         for exercise, code, some, said in value.codes
     )
     wrong = tuple(text(f"course.mark.column.{name}") for name in ("exercise", "code", "count", "sentence"))
@@ -74,6 +74,10 @@ def class_document(value: ClassReport) -> Document:
     layers = sorted({layer for one in value.marks for layer in one.layers})
     confined = text("course.mark.layers", layers=", ".join(layers)) if layers else ""
     return (head, *tables, *sentences([*unmarked, *filter(None, [confined])], "small"))
+
+
+def _of_code(code: str) -> Cell:
+    return text("course.mark.no_answer") if code == "not_answered" else Code(code)
 
 
 def _note(value: ClassReport, exercise: str) -> str:

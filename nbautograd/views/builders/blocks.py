@@ -156,7 +156,7 @@ def _row(block: Block) -> tuple[Cell, ...]:
     chip = Chip(f"{MARKS[block.verdict]} {say('block', block.verdict)}", TONE[block.verdict])
     verdict = (chip, " ", Faint(f"({say('reason', block.reason)})")) if block.reason else chip
     wrong, error = f"{formats.count(block.wrong)}/{formats.count(block.entries)}", formats.error(block.largest_error)
-    if block.reason == "interrupted":  # before any entry was judged
+    if block.verdict == "flat" or block.reason == "interrupted":  # no entry was judged
         wrong = error = formats.NOTHING
     return (_name(block), verdict, wrong, error, heading(f"views.structure.{block.structure.replace(' ', '_')}"))
 
