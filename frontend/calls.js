@@ -1,7 +1,7 @@
 // Calls: a time line with forward above and backward below, and under it the chosen pair with ctx between them.
 
 import { documentView } from "./document.js";
-import { el, prose } from "./dom.js";
+import { button, el, prose } from "./dom.js";
 import { time } from "./formats.js";
 import { isBackward, Timeline } from "./timeline.js";
 import { Trends } from "./trends.js";
@@ -107,9 +107,9 @@ class ListedCalls {
     if (this.#shown === call) this.pair.replaceChildren(...pair(this.#page, this.#calls, whole));
   }
 
-  /** @param {unknown} problem */
-  #say(problem) {
-    this.pair.replaceChildren(/** @type {Error} */ (problem).message);
+  /** @param {any} problem */
+  #say({ message }) {
+    this.pair.replaceChildren(message);
   }
 
   /**
@@ -160,15 +160,13 @@ function pair(page, calls, group) {
   const back = group.filter(isBackward),
     front = group.filter((one) => !isBackward(one));
   const holder = front.find((one) => one.method === "setup_context") ?? front[0] ?? back[0];
-  const others = back.length
-    ? calls.filter(
-        (one) =>
-          isBackward(one) &&
-          one !== back[0] &&
-          one.forward === back[0].forward &&
-          one.forward !== undefined,
-      )
-    : [];
+  const others = calls.filter(
+    (one) =>
+      isBackward(one) &&
+      one !== back[0] &&
+      one.forward !== undefined &&
+      one.forward === back[0]?.forward,
+  );
   return [
     el(
       "section",
@@ -194,13 +192,7 @@ function pair(page, calls, group) {
           page.t("again"),
           ...others
             .slice(0, 8)
-            .map((one) =>
-              el(
-                "button",
-                { class: "link", on: { click: () => page.select({ call: one.index }) } },
-                one.name,
-              ),
-            ),
+            .map((one) => button(one.name, () => page.select({ call: one.index }), "link")),
         ),
     ),
   ];

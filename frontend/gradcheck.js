@@ -111,17 +111,15 @@ function elsewhere(page, said) {
   return more;
 }
 
-/**
- * @param {Page} page
- * @param {Block} block
- * @param {Node} curve
- */
+/** @param {Page} page @param {Block} block */
+export function toJacobian(page, block) {
+  page.select(page.reach([block.output, block.input]));
+  page.show("jacobian");
+}
+
+/** @param {Page} page @param {Block} block @param {Node} curve */
 function blockDetail(page, block, curve) {
   const worst = worstEntry(block);
-  function toJacobian() {
-    page.select(page.reach([block.output, block.input]));
-    page.show("jacobian");
-  }
   return el(
     "section",
     { class: "detail", "aria-label": `d ${block.output_name} / d ${block.input_name}` },
@@ -130,7 +128,8 @@ function blockDetail(page, block, curve) {
       "bar",
       el("h4", null, el("code", null, `d ${block.output_name} / d ${block.input_name}`)),
       el("span", "grow"),
-      page.tabs.includes("jacobian") && button(page.t("show_jacobian"), toJacobian),
+      page.tabs.includes("jacobian") &&
+        button(page.t("show_jacobian"), () => toJacobian(page, block)),
     ),
     el("div", "columns", el("section", "stack", ...documentView(page, block.methods ?? [])), curve),
     worst && !page.tabs.includes("jacobian") && lensButton(page, block, worst, page.signal),

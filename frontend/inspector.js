@@ -5,7 +5,7 @@ import { fitsMatrix, matrix, mostTelling } from "./blocks.js";
 import { callsView } from "./calls.js";
 import { documentView } from "./document.js";
 import { button, el, prose } from "./dom.js";
-import { gradcheckView } from "./gradcheck.js";
+import { gradcheckView, toJacobian } from "./gradcheck.js";
 import { graphView } from "./graph.js";
 import { jacobianView } from "./jacobian.js";
 import { worstEntry } from "./levels.js";
@@ -83,19 +83,14 @@ function beneath(page, { check, answer }, part) {
  * @param {import("./states").InspectorState} state
  */
 function summaryView(page, state) {
-  /** @param {import("./states").BlockState} block */
-  function goTo(block) {
-    page.select(page.reach([block.output, block.input]));
-    page.show("jacobian");
-  }
   const many = state.blocks.length > 2 && fitsMatrix(state.blocks),
-    small = many && state.blocks.length <= FEW && matrix(page, state.blocks, goTo).element;
+    small = many && state.blocks.length <= FEW;
   return el(
     "div",
     "stack",
     ...documentView(page, state.answer.document),
     state.check.since && sinceView(page, state.check.since),
-    small || (many && matrix(page, state.blocks, goTo).element),
+    many && matrix(page, state.blocks, (block) => toJacobian(page, block)).element,
     ...(small ? [] : documentView(page, state.table)),
     ...documentView(page, state.answer.evidence),
     ...documentView(page, state.answer.others),

@@ -67,26 +67,17 @@ function lens(page, entry, { steps, curves, claimed, found }) {
   let dtype = names[0],
     step = 1e-2;
   function paint() {
-    const [center, plus, minus] = [
-        Number(curves[dtype].center),
-        numbers(curves[dtype].plus),
-        numbers(curves[dtype].minus),
-      ],
+    const seen = curves[dtype],
+      [plus, minus] = [seen.plus, seen.minus].map(numbers),
+      center = Number(seen.center),
       k = nearest(steps, step);
+    const drawn = { steps, center, plus, minus, k, claimed: Number(claimed) };
     const secants = steps.map((s, i) => (plus[i] - minus[i]) / (2 * s));
     const errors = secants
       .map((s, i) => /** @type {[number, number]} */ ([steps[i], Math.abs(s - Number(found))]))
       .filter((point) => Number.isFinite(point[1]));
     drawing.replaceChildren(
-      picture(page, {
-        steps,
-        center,
-        plus,
-        minus,
-        k,
-        claimed: Number(claimed),
-        secant: secants[k],
-      }),
+      picture(page, { ...drawn, secant: secants[k] }),
       errors.length > 1 ? curve(page, errors, page.t("microscope_curve", { dtype }), steps[k]) : "",
     );
     const [secant, slope] = compared(secants[k], claimed, 8);

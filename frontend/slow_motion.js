@@ -78,23 +78,21 @@ export function slowMotionView(page, state, blocks = []) {
     ...documentView(page, state.notes),
     el("div", "three", lines.element, graph.element, tensors),
   );
+  /** @param {number} steps */
+  const by = (steps) => () => player.move(steps);
   keys(view, {
     " ": ({ target }) =>
       /** @type {HTMLElement} */ (target).matches("button, summary")
         ? /** @type {HTMLElement} */ (target).click()
         : player.toggle(),
-    ...Object.fromEntries(
-      [
-        ["ArrowLeft", -1],
-        ["ArrowUp", -1],
-        ["[", -1],
-        ["ArrowRight", 1],
-        ["ArrowDown", 1],
-        ["]", 1],
-        ["Home", -Infinity],
-        ["End", Infinity],
-      ].map(([key, by]) => [key, () => player.move(Number(by))]),
-    ),
+    ArrowLeft: by(-1),
+    ArrowUp: by(-1),
+    "[": by(-1),
+    ArrowRight: by(1),
+    ArrowDown: by(1),
+    "]": by(1),
+    Home: by(-Infinity),
+    End: by(Infinity),
   });
   show();
   return view;
@@ -249,20 +247,10 @@ function textWidth(text, kind) {
 function box({ name, kind, x, y, width }) {
   const text = shown(name);
   const style = kind === "function" ? "title" : "text";
-  return boxGroup(
-    /** @type {import("./scene.js").Box} */ (
-      /** @type {unknown} */ ({
-        kind,
-        x,
-        y,
-        width,
-        height: HEIGHT,
-        key: name,
-        title: name,
-        lines: [{ text, x: (width - textWidth(text, kind)) / 2, y: 18, style }],
-      })
-    ),
-  );
+  const lines = [{ text, x: (width - textWidth(text, kind)) / 2, y: 18, style }];
+  /** @type {any} what a drawn graph needs of a box, not all that one has */
+  const drawn = { kind, x, y, width, height: HEIGHT, key: name, title: name, lines };
+  return boxGroup(drawn);
 }
 
 /** @param {Place} place @param {number} x as near to it as the box goes, so that edges meet it beside each other */
@@ -281,11 +269,9 @@ function edge(from, to) {
     [goal, end - half],
     [goal, end],
   ];
-  const group = pathGroup(
-    /** @type {import("./scene.js").Path} */ (
-      /** @type {unknown} */ ({ points, style: "", label: "" })
-    ),
-  );
+  /** @type {any} */
+  const path = { points, style: "", label: "" };
+  const group = pathGroup(path);
   group.querySelector("path")?.setAttribute("pathLength", "1");
   return group;
 }

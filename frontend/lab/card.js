@@ -10,6 +10,17 @@ import { words } from "./words.js";
 export const SIGNS = { bug: "✗", risk: "!", explained: "◆" };
 
 /**
+ * The lines that come, as a block of code.
+ * @param {EditorChange} change @param {number} [indent]
+ */
+export const comingBlock = (change, indent) =>
+  el(
+    "pre",
+    { class: "nbag-change", tabindex: "0" },
+    el("code", null, ...comingLines(change, indent)),
+  );
+
+/**
  * The lines that come, what is new in them lit.
  * @param {EditorChange} change
  * @param {number} indent columns that are left out
@@ -60,12 +71,7 @@ export function cardOf({ found, line }, apply, atCaret) {
       " ",
       prose(mark.message),
     ),
-    change &&
-      el(
-        "pre",
-        { class: "nbag-change", tabindex: "0" },
-        el("code", null, ...comingLines(change, indent)),
-      ),
+    change && comingBlock(change, indent),
     change && el("p", "nbag-note", prose(change.note)),
     change &&
       from.trusted &&

@@ -3,7 +3,7 @@
 // It is an output of its own kind, so that it is there when a notebook is opened again; other front ends show its HTML.
 
 import { button, el, prose } from "../dom.js";
-import { comingLines } from "./card.js";
+import { comingBlock } from "./card.js";
 import { runInKernel } from "./kernel.js";
 import { words } from "./words.js";
 
@@ -72,12 +72,7 @@ export function explanationOutput({ Widget }, registry, panels) {
           this.folded && foldButton(this.folded, place, say),
           el("p", "nbag-answer", prose(card.answer)),
           card.rows.length > 0 && arc(card, say),
-          card.change &&
-            el(
-              "pre",
-              { class: "nbag-change", tabindex: "0" },
-              el("code", null, ...comingLines(card.change)),
-            ),
+          card.change && comingBlock(card.change),
           card.change && el("p", "nbag-note", prose(card.change.note)),
           trusted && place && buttons(this.node, card, place, said),
           said,
