@@ -231,40 +231,38 @@ class Compare:
         self, shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype], layouts: str | Sequence[str] | None = None
     ) -> Comparison:
         """Compare at the inputs, then at all others."""
+        with collected() as self.stumbled:
+            try:
+                self._compare_at(shapes, dtypes, layouts)
+            except KeyboardInterrupt:
+                self.interrupted = True
+                self.notes.append(Phrase("compare.sweep_stopped", done=len(self.results)))
+        return self.report()
+
+    def _compare_at(
+        self, shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype], layouts: str | Sequence[str] | None
+    ) -> None:
         got, expected = (sum(map(is_floating, one.call())) for one in (self.candidate, self.reference))
         if got != expected:
             raise CallError("compare.outputs_differ", function=self.names[0], got=got, expected=expected)
         cases = list(cases_of_shapes(self.reference, shapes or (), self.seed))  # refused before anything is compared
-        laid = list(layout_cases(self.reference, layouts)) if layouts is not None or shapes is None else []
-        with collected() as self.stumbled:
-            self._compare_at(cases, laid, shapes, dtypes)
-        return self.report()
-
-    def _compare_at(
-        self, cases: list[Case], laid: Sequence[Case], shapes: Sequence[Any] | None, dtypes: Sequence[torch.dtype]
-    ) -> None:
-        try:
-            with own_errors("comparison beside the reference", decides=True):
-                self._compare()
-            self.clock.verdict_known()
-            cases += laid
-            if shapes is None and self.maker is not None and self.maker.sizes:
-                cases += self.maker.cases(bool(self.candidate.assumed))
-            elif shapes is None:
-                cases += size_cases(self.reference, self.seed)
-            cases += dtype_cases(self.reference, dtypes)
-            if shapes is None and self.outcome is not None:
-                cases += risk_cases(self.reference, self.outcome.trial.pair.dtype)
-            for case in self.named:
-                with own_errors("a named case", decides=True):
-                    self.results.append(self._named_case(case))
-                self._done(len(self.named))
-            self._sweep(cases)
-        except KeyboardInterrupt:
-            self.interrupted = True
-            if self.results:
-                done = {"done": len(self.results), "count": len(self.named) + len(cases)}
-                self.notes.append(Phrase("compare.sweep_stopped", **done))
+        if layouts is not None or shapes is None:
+            cases += layout_cases(self.reference, layouts)
+        with own_errors("comparison beside the reference", decides=True):
+            self._compare()
+        self.clock.verdict_known()
+        if shapes is None and self.maker is not None and self.maker.sizes:
+            cases += self.maker.cases(bool(self.candidate.assumed))
+        elif shapes is None:
+            cases += size_cases(self.reference, self.seed)
+        cases += dtype_cases(self.reference, dtypes)
+        if shapes is None and self.outcome is not None:
+            cases += risk_cases(self.reference, self.outcome.trial.pair.dtype)
+        for case in self.named:
+            with own_errors("a named case", decides=True):
+                self.results.append(self._named_case(case))
+            self._done(len(self.named))
+        self._sweep(cases)
 
     def _named_case(self, case: NamedCase) -> Result:
         if case is self.given and self.outcome is not None:  # what was compared in full is not compared again

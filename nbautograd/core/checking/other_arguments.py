@@ -187,6 +187,8 @@ def _other_data(item: Tensor, generator: torch.Generator) -> Tensor:
         order = torch.arange(len(item)).roll(1)
         return item[order][:, order] if item.dim() == 2 and len(item) == item.shape[1] else item[order]
     pool = item.reshape(-1)
+    if item.dtype is torch.bool and len(pool.unique()) == 1:  # a mask that masks nothing here, or all
+        return torch.rand(item.shape, generator=generator) < 0.5
     once = len(pool.unique()) == len(pool)
     draw = torch.randperm if once else functools.partial(torch.randint, size=(len(pool),))
     return pool[draw(len(pool), generator=generator)].reshape(item.shape)

@@ -109,11 +109,12 @@ def layout_cases(reference: Problem, layouts: str | Sequence[str] | None = None)
         CallError: there is no such layout, or one that was named is none for these tensors.
     """
     every, asked = layouts == "all", layouts is not None
-    names = (*INPUTS, STACKED, *GRADS) if every else USUAL if layouts is None else layouts
+    named = USUAL if layouts is None else [layouts] if isinstance(layouts, str) else layouts
+    names = (*INPUTS, STACKED, *GRADS) if every else named
     unknown = [name for name in names if name not in INPUTS and name not in GRADS and name != STACKED]
-    if unknown or isinstance(names, str):
+    if unknown:
         known = ", ".join((*INPUTS, STACKED, *GRADS))
-        raise CallError("compare.layout_unknown", given=", ".join(unknown) or str(layouts), known=known)
+        raise CallError("compare.layout_unknown", given=", ".join(unknown), known=known)
     laid = {name: laid_out(reference, name) for name in INPUTS if name in names}
     changed = {name: inputs for name, inputs in laid.items() if _otherwise(inputs, reference.inputs)}
     plain = [torch.empty(y.shape, dtype=y.dtype) for y in reference.call() if y.requires_grad]

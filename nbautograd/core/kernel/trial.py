@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from nbautograd.core.checking.prepared_inputs import is_floating
 from nbautograd.core.kernel.golden import Draw, Measured, Pair, Quantity, Values, readable
 from nbautograd.core.kernel.yardstick import Deviation, Excess, Sums, System, Yardstick, rms
 
@@ -75,11 +76,12 @@ JUDGED_TOGETHER = 32
 ROUNDED_AWAY = 1.15
 
 
-# Relative to grad_output. A gradient below this is zero up to float64's rounding, as of a softmax over one key: what a
-# kernel returns in its place is a difference of rounded terms.
-VANISHING = 1e-10
-# Likewise: what float64 itself leaves where terms as large as grad_output cancel, some dozens of roundings.
-CANCELLED = 64 * torch.finfo(torch.float64).eps
+# Relative to grad_output, and for an output to the inputs. What is below this is zero up to float64's rounding, as the
+# gradient of a softmax over one key: what a kernel returns in its place is a difference of rounded terms.
+VANISHING = 64 * torch.finfo(torch.float64).eps
+# Likewise: what a few roundings in float32 leave where terms as large as grad_output cancel, or as inputs in an output,
+# and the reference has them cancel exactly, as a softmax over one key that takes the largest off first.
+CANCELLED = 4 * torch.finfo(torch.float32).eps
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ class Trial:
         self.pair, self.power, self.regions, self.terms = pair, power, regions or {}, terms
         self.backward = backward
         self.tracks: list[Track] = []
-        self.flowing = 0.0  # size of the grad_outputs of the draw in hand
+        self.entering: dict[str, float] = {}  # size of what the quantities of a kind are made of, in the draw in hand
         self._few: dict[int, list[Taken]] = {}
 
     def run(self, draws: Iterable[Draw], samples: int = SAMPLES, done: Callable[[], None] | None = None) -> Trial:
@@ -247,7 +249,11 @@ class Trial:
         """Take in one draw."""
         if not self.tracks:
             self.tracks = [Track(quantity) for quantity in self._quantities(measured.golden)]
-        self.flowing = max((rms(g.to(torch.float64)) for g in measured.draw.grad_outputs), default=0.0)
+        flowing, inputs = (
+            measured.draw.grad_outputs,
+            [x for x in measured.draw.inputs if is_floating(x) and readable(x)],
+        )
+        self.entering = {kind: _largest(tensors) for kind, tensors in (("gradient", flowing), ("output", inputs))}
         golden, yardstick, candidate = measured.golden.double(), measured.yardstick.double(), measured.candidate
         for k, track in enumerate(self.tracks):
             if track.other_shape is not None:
@@ -382,8 +388,8 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
     terms = rms(errors[-1]) if trial.backward else 0.0
     if trial.backward and track.quantity.kind == "output":
         del errors[-1]
-    vanishes = track.quantity.kind == "gradient" and rms(golden) <= VANISHING * trial.flowing
-    tiny = max(taken.tiny, CANCELLED * trial.flowing) if vanishes else taken.tiny
+    entering = trial.entering[track.quantity.kind]
+    tiny = max(taken.tiny, CANCELLED * entering) if rms(golden) <= VANISHING * entering else taken.tiny
     yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, tiny, directions, terms)
     error = got - golden
     track.deviation.add(yard, error)
@@ -399,6 +405,10 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
         for code, wrong in mutations(got, directions, flowing, len(track.shape)):
             mutant = track.mutants.setdefault(code, Deviation())
             mutant.add(yard, wrong.to(track.dtype).to(torch.float64) - golden)
+
+
+def _largest(tensors: Sequence[Tensor]) -> float:
+    return max((rms(t.detach().to(torch.float64)) for t in tensors), default=0.0)
 
 
 def _relative(squares: float, golden: float) -> float:

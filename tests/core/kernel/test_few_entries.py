@@ -89,6 +89,33 @@ def test_a_norm_of_one_column_leaves_what_float32_rounds_and_no_more(
     assert [case.verdict for case in report.cases] == [expected]
 
 
+def by_logsumexp(x: Tensor) -> Tensor:
+    return (x - x.exp().sum(-1, keepdim=True).log()).exp()
+
+
+def shifted_softmax(x: Tensor) -> Tensor:
+    shifted = (x - x.amax(-1, keepdim=True)).exp()
+    return shifted / shifted.sum(-1, keepdim=True)
+
+
+def spread(x: Tensor) -> Tensor:
+    return x / x.std(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("fn", "reference", "expected"),
+    [
+        # every operation of the reference is exact there, and no sample shows what float32 rounds
+        (by_logsumexp, shifted_softmax, "right"),
+        (function(lambda x: (shifted_softmax(x), ()), lambda saved, g: 0.01 * g), shifted_softmax, "wrong"),
+        (function(lambda x: (torch.zeros_like(x), ()), lambda saved, g: 5 * g), spread, "cannot tell"),  # 0 / 0
+    ],
+)
+def test_one_column_beside_a_reference_that_is_exact_or_undefined_there(fn: Any, reference: Any, expected: str) -> None:
+    report = compare(fn, reference, torch.randn(16, 6).requires_grad_(), sizes=[(16, 1)])
+    assert [case.verdict for case in report.cases] == [expected]
+
+
 def test_a_scalar_is_compared_at_more_draws() -> None:
     x = torch.tensor(0.7, dtype=torch.bfloat16, requires_grad=True)
     assert compare(torch.exp, torch.exp, x, sizes=()).draws == 32

@@ -108,6 +108,8 @@ Irfft = Fn.of("Irfft", "x, n: ctx.n = n; return torch.fft.irfft(x, n)",
     "g: d = torch.fft.rfft(g, ctx.n, norm='forward'); d[..., 1:-1] *= 2; return d, None")  # fmt: skip
 Scaled = Fn.of("Scaled", "x, shape: ctx.shape = shape; return x / x.view(-1, *shape).shape[1]",
     "g: d = g / ctx.shape[0]; d[..., d.shape[-1] // 16 * 16 :] = 0; return d, None")  # fmt: skip
+Blocks = Fn.of("Blocks", "x, block: ctx.block = block; return x.cumsum(-1)",
+    "g: return torch.cat([p.flip(-1).cumsum(-1).flip(-1) for p in g.split(ctx.block, -1)], -1), None")  # fmt: skip
 Powers = Fn.of("Powers", "x, p: save(x); return x.square()", "g: (x,) = saved; return 2 * g * x, None")
 
 
@@ -118,6 +120,7 @@ Powers = Fn.of("Powers", "x, p: save(x); return x.square()", "g: (x,) = saved; r
         (Irfft, torch.fft.irfft, (2, 4), 6, "cannot tell"),  # two of it in a size of 4: no other is the author's
         (Scaled, lambda x, shape: x / x.view(-1, *shape).shape[1], (2, 16), (16,), "wrong"),
         (Powers, torch.pow, (2, 6), 2, "right"),  # equal by chance
+        (Blocks, lambda x, block: x.cumsum(-1), (2, 8), 8, "wrong"),  # the carry between blocks is lost
     ],
 )
 def test_a_number_that_equals_a_size_may_be_tied_to_it(
