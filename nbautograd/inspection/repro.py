@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import tempfile
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -191,14 +191,18 @@ def _tensors(inputs: Sequence[Any], prefix: str = "input") -> Iterator[tuple[str
             yield from _tensors(item, f"{prefix}_{k}")
 
 
-def _argument(name: str, item: Any) -> str:
-    """Return an argument as a script writes it.
+def _saved(name: str, tensor: Tensor) -> str:
+    return f'data["{name}"]' + (".requires_grad_()" if tensor.requires_grad else "")
+
+
+def _argument(name: str, item: Any, tensor: Callable[[str, Tensor], str] = _saved) -> str:
+    """Return an argument as a script writes it, its tensors by the given function.
 
     Raises:
         NoScript: for what has no such form.
     """
     if isinstance(item, Tensor):
-        return f'data["{name}"]' + (".requires_grad_()" if item.requires_grad else "")
+        return tensor(name, item)
     if isinstance(item, float) and not math.isfinite(item):
         return f'float("{item}")'
     if isinstance(item, (torch.device, torch.Size)):
@@ -206,7 +210,7 @@ def _argument(name: str, item: Any) -> str:
     if isinstance(item, (type(None), bool, int, float, complex, str, bytes, torch.dtype)):
         return repr(item)
     if type(item) in (list, tuple):
-        inside = ", ".join(_argument(f"{name}_{k}", x) for k, x in enumerate(item))
+        inside = ", ".join(_argument(f"{name}_{k}", x, tensor) for k, x in enumerate(item))
         return f"[{inside}]" if isinstance(item, list) else f"({inside},)" if item else "()"
     raise NoScript("audit.repro_name", name=type(item).__name__)
 
@@ -435,26 +439,27 @@ def as_code(item: Any, redact: bool = False) -> tuple[bool, str]:
     Raises:
         NoScript: for what has no such form.
     """
-    short = isinstance(item, Tensor) and item.layout == torch.strided and item.numel() <= MOST_WRITTEN
-    if redact or not short or not bool(torch.isfinite(item).all()):
-        return not isinstance(item, Tensor), _random_argument(item)
-    grad = ", requires_grad=True" * item.requires_grad
-    return True, f"torch.tensor({item.tolist()}, dtype={item.dtype}{grad})"
+    exact = []
+
+    def written(_: str, tensor: Tensor) -> str:
+        short = tensor.layout == torch.strided and tensor.numel() <= MOST_WRITTEN
+        exact.append(not redact and short and bool(torch.isfinite(tensor).all()))
+        if not exact[-1]:
+            return _random(tensor)
+        grad = ", requires_grad=True" * tensor.requires_grad
+        return f"torch.tensor({tensor.tolist()}, dtype={tensor.dtype}{grad})"
+
+    code = _argument("", item, written)
+    return all(exact), code
 
 
-def _random_argument(item: Any) -> str:
-    """Return an argument like another one, as a script writes it.
-
-    Raises:
-        NoScript: for what has no such form.
-    """
-    if not isinstance(item, Tensor):
-        return _argument("input", item)
-    if item.is_floating_point():
-        return f"torch.randn({tuple(item.shape)}).to({item.dtype})" + ".requires_grad_()" * item.requires_grad
-    if item.numel() > MOST_NAMES:
-        raise NoScript("audit.repro_name", name=type(item).__name__)
-    return f"torch.tensor({item.tolist()}, dtype={item.dtype})"
+def _random(tensor: Tensor) -> str:
+    if tensor.is_floating_point():
+        grad = ".requires_grad_()" * tensor.requires_grad
+        return f"torch.randn({tuple(tensor.shape)}).to({tensor.dtype}){grad}"
+    if tensor.numel() > MOST_NAMES:
+        raise NoScript("audit.repro_name", name=type(tensor).__name__)
+    return f"torch.tensor({tensor.tolist()}, dtype={tensor.dtype})"
 
 
 _TEMPLATE = '''"""The gradient of {name} is not the derivative of its forward, at {kind}.

@@ -68,7 +68,7 @@ def _repro(report: FunctionReport | GradcheckReport, redact: bool) -> str:
         lines, arguments, other = [], [], f"  # {messages.text('views.issue.other_values')}"
         for k, item in enumerate(problem.inputs):
             exact, code = as_code(item, redact)
-            if isinstance(item, torch.Tensor):
+            if isinstance(item, (torch.Tensor, list, tuple)):
                 arguments.append(names.get(k, f"input_{k}"))
                 lines.append(f"{arguments[-1]} = {code}{'' if exact else other}")
             else:

@@ -126,7 +126,7 @@ def test_status_2_where_the_checks_are_interrupted_and_how_many_were_made_is_tol
     more = "class Other(Scaled): pass\nOther.apply(torch.randn(3, requires_grad=True))"
     assert main(["audit", program(tmp_path, 1, more)]) == 2
     said = capsys.readouterr().out
-    headline = ["No custom gradient that ran (2) was checked", "of 2 custom gradients only 1 were checked"]
+    headline = ["Of the custom gradients that ran (2), none was checked", "of 2 custom gradients only 1 were checked"]
     assert headline[checked] in said
     assert f"{checked} of 2 situations were checked" in said
     assert "No wrong gradient" not in said or checked

@@ -199,7 +199,7 @@ ROWS = [
     ("views.audit.without_gradient", lambda: audited(lambda: DOUBLE.apply(torch.ones(3)))),
     ("views.audit.by_slice", lambda: audited(lambda: DOUBLE.apply(x(1000, 50)))),
     ("views.audit.by_directions", lambda: audited(lambda: MIXED.apply(x(1000, 50)))),
-    ("audit.unclear_along", lambda: patched("inspection.audited_calls.directional_derivative", lambda *_, **__: None,
+    ("audit.unclear_along", lambda: patched("inspection.evidence.directional_derivative", lambda *_, **__: None,
         lambda: audited(lambda: MIXED.apply(x(1000, 50))))),
     ("audit.repro_name", lambda: scripts(GONE)),
     ("audit.repro_needs_data", lambda: patched("inspection.repro._drawn_inputs", lambda *_: None, lambda:

@@ -96,7 +96,7 @@ def test_hundreds_of_calls_are_folded_with_a_count():
     ("values", "exception", "said"),
     [
         (("grad_output", np.array([1.0, np.nan])), None, "was given NaN or Inf: in `grad_output`."),
-        (("grad_input", np.array([1.0, np.inf])), None, "returned NaN or Inf, from finite numbers: in `grad_input`."),
+        (("grad_input", np.array([1.0, np.inf])), None, "got finite numbers and returned NaN or Inf: in `grad_input`."),
         (None, "ValueError: no", "raised: ValueError: no"),
     ],
 )
@@ -107,7 +107,7 @@ def test_the_first_call_that_something_is_wrong_with_is_named_and_listed_among_h
     made[151] = replace(made[151], exception=exception, **named)
     made[153] = replace(made[153], exception="another")  # a later one is not the first
     shown = text(CallLog(tuple(made)))
-    assert f"Call #151, `LinearFunction.backward`, is the first of these that {said}" in " ".join(shown.split())
+    assert f"Call #151 (`LinearFunction.backward`) is the first of these that {said}" in " ".join(shown.split())
     listed = [line.split()[0] for line in shown.split("\n") if " forward " in line or " backward " in line]
     assert [n for n in listed if n.isdigit()] == [*"0123", "151", *map(str, range(292, 300))]
     assert "147 calls in between are hidden" in shown

@@ -148,7 +148,8 @@ def copy(item: Any, requires_grad: bool | None = None) -> Any:
     if unreadable_kind(item) is not None:
         return item  # one that requires grad is refused before
     keep = item.requires_grad if requires_grad is None else requires_grad
-    return _copied(item.detach()).requires_grad_(keep)
+    fresh = _copied(item.detach())
+    return fresh.requires_grad_() if keep else fresh  # under vmap it is refused, of what is in a list too
 
 
 def _copied(item: Tensor) -> Tensor:
