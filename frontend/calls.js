@@ -107,9 +107,9 @@ class ListedCalls {
     if (this.#shown === call) this.pair.replaceChildren(...pair(this.#page, this.#calls, whole));
   }
 
-  /** @param {any} problem */
-  #say({ message }) {
-    this.pair.replaceChildren(message);
+  /** @param {unknown} problem */
+  #say(problem) {
+    this.pair.replaceChildren(/** @type {Error} */ (problem).message);
   }
 
   /**

@@ -248,9 +248,9 @@ function box({ name, kind, x, y, width }) {
   const text = shown(name);
   const style = kind === "function" ? "title" : "text";
   const lines = [{ text, x: (width - textWidth(text, kind)) / 2, y: 18, style }];
-  /** @type {any} what a drawn graph needs of a box, not all that one has */
+  /** @type {unknown} what a drawn graph needs of a box, not all that one has */
   const drawn = { kind, x, y, width, height: HEIGHT, key: name, title: name, lines };
-  return boxGroup(drawn);
+  return boxGroup(/** @type {import("./scene.js").Box} */ (drawn));
 }
 
 /** @param {Place} place @param {number} x as near to it as the box goes, so that edges meet it beside each other */
@@ -269,9 +269,9 @@ function edge(from, to) {
     [goal, end - half],
     [goal, end],
   ];
-  /** @type {any} */
+  /** @type {unknown} */
   const path = { points, style: "", label: "" };
-  const group = pathGroup(path);
+  const group = pathGroup(/** @type {import("./scene.js").Path} */ (path));
   group.querySelector("path")?.setAttribute("pathLength", "1");
   return group;
 }

@@ -131,6 +131,7 @@ def test_a_report_that_cannot_be_made_stops_a_run_of_all_cells(kernel: Kernel) -
     (stream,) = [m["content"] for m in messages if m["type"] == "stream"]
     assert stream["name"] == "stderr"
     assert "`nowhere` is not defined" in stream["text"]
+    kernel.run("import torch\nx = torch.ones(2, requires_grad=True)")
     reply, messages = kernel.run("%%autograd_function --inputs x\n" + DOUBLE.replace("2 * x", "1 / 0"))
     assert (reply["status"], reply["ename"]) == ("error", "ZeroDivisionError")
     (error,) = [m["content"] for m in messages if m["type"] == "error"]

@@ -389,7 +389,8 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
     if trial.backward and track.quantity.kind == "output":
         del errors[-1]
     entering = trial.entering[track.quantity.kind]
-    tiny = max(taken.tiny, CANCELLED * entering) if rms(golden) <= VANISHING * entering else taken.tiny
+    left = VANISHING if trial.pair.dtype is torch.float64 else CANCELLED
+    tiny = max(taken.tiny, left * entering) if rms(golden) <= VANISHING * entering else taken.tiny
     yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, tiny, directions, terms)
     error = got - golden
     track.deviation.add(yard, error)
