@@ -174,7 +174,7 @@ SENTENCES: dict[str, str] = {
     "causes.unused_output_grad.what": "`{output}` takes part in backward, but no input influences it.",
     "causes.unused_output_grad.advice": "Mark it with `ctx.mark_non_differentiable`.",
     "causes.surrogate.what": "Forward is flat or jumps in `{input}`, but backward returns a gradient (straight-through, surrogate).",
-    "causes.surrogate_handed_on.what": "Forward returns `{input}` unchanged. If its gradient is reversed, scaled, clipped or given to another input on purpose, it is no derivative, and an audit calls it *meant*.",
+    "causes.surrogate_handed_on.what": "Forward returns `{input}` unchanged. A gradient that is reversed, scaled, clipped or given to another input on purpose is no derivative. An audit calls it *meant*.",
     # state
     "causes.mutates_grad_output.what": "backward changes `{name}` in place, but other operations may still need that tensor: their gradients become wrong.",
     "causes.mutates_grad_output.advice": "Make a new one, `{name} * 2` instead of `{name} *= 2`.",
