@@ -965,7 +965,7 @@ SENTENCES: dict[str, str] = {
     "compare.autocast.advice": "用 `torch.amp.custom_fwd` 装饰 forward，用 `torch.amp.custom_bwd` 装饰 backward。",
     "compare.large.advice": "把在 float16 中会溢出的部分（例如平方或指数）改用 float32 计算。",
     "compare.layout_unknown": "没有 `{given}` 这种内存布局。请用 \"all\"，或从 {known} 中选取。",
-    "compare.layout_unfit": "对这些张量来说 `{given}` 不是另一种布局：它们本来就这样存放，或者无法这样存放。请去掉它。",
+    "compare.layout_unfit": "对这些张量来说 `{given}` 没有任何改变，或者无法做到。请去掉它。",
     "compare.case_unfit": "每个用例是名称和参数元组组成的一对；这里得到的是 {given}。",
     "compare.cases_alike": "至少要有一个用例，且名称不能重复：{names}。",
     "compare.case_unknown": "用例 `{name}` 无法判断：{reason}",

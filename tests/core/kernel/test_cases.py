@@ -212,7 +212,7 @@ def test_a_kernel_that_reads_memory_in_order_is_wrong_in_each_layout(layout: str
     assert [(case.change, case.verdict) for case in report.cases] == [(layout, "wrong")]
 
 
-@pytest.mark.parametrize(("layout", "words"), [("diagonal", "no memory layout"), ("channels_last", "no other layout")])
+@pytest.mark.parametrize(("layout", "words"), [("diagonal", "no memory layout"), ("channels_last", "changes nothing")])
 def test_a_layout_that_is_none_is_refused(layout: str, words: str) -> None:
     with pytest.raises(CallError, match=words):
         compare(torch.tanh, torch.tanh, torch.ones(3), layouts=[layout])
