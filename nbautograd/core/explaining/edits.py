@@ -78,7 +78,7 @@ def after_each_other(step: SourceLine, raised: SourceLine) -> Iterator[TrialEdit
     """Yield changes of the order of statements in one block, so that no step lies between a forward and its backward.
 
     The step goes below the backward that raised; else what that backward differentiates goes below the step, from the
-    last statement that computes it on.
+    last statement that computes it on. A GAN's score that both losses read is computed again there.
     """
     for body in _bodies(step.file):
         lines = [(statement.lineno, statement.end_lineno or statement.lineno) for statement in body]
@@ -88,15 +88,24 @@ def after_each_other(step: SourceLine, raised: SourceLine) -> Iterator[TrialEdit
             continue
         yield _reordered(step.file, body, at, [*range(at + 1, end + 1), at])
         wanted, moved = _reads(body[end]), list[int]()
-        for k in reversed(range(at)):
+        for k in reversed(range(end)):
             if _stores(body[k]).isdisjoint(wanted) or len(moved) == MOST_MOVED:
                 continue
-            moved.insert(0, k)
             wanted |= _reads(body[k])
-            stay = [other for other in range(moved[0], at + 1) if other not in moved]
-            given = set[str]().union(*(_stores(body[one]) for one in moved))
-            if all(_reads(body[other]).isdisjoint(given) for other in stay):
+            if k < at:
+                moved.insert(0, k)
+                stay = _without(body, moved, at)
                 yield replace(_reordered(step.file, body, moved[0], [*stay, *moved]), exact=False)
+
+
+def _without(body: list[ast.stmt], moved: list[int], last: int) -> list[int]:
+    """Return the statements up to a last one without those that move; what the others read is computed twice."""
+    stay, needed = list[int](), set[str]()
+    for k in reversed(range(moved[0], last + 1)):
+        if k not in moved or not _stores(body[k]).isdisjoint(needed):
+            stay.insert(0, k)
+            needed |= _reads(body[k])
+    return stay
 
 
 def _reordered(file: str, body: list[ast.stmt], first: int, order: list[int]) -> TrialEdit:
@@ -107,7 +116,12 @@ def _reordered(file: str, body: list[ast.stmt], first: int, order: list[int]) ->
     before = _rows(file, begins[first], last)
     parts = {k: before[begins[k] - begins[first] : (body[k].end_lineno or 0) + 1 - begins[first]] for k in order}
     after = [row for k in order for row in parts[k]]
-    return TrialEdit(file, begins[first], "\n".join(before), "\n".join(after))
+    same = first
+    while order[same - first] == same < max(order) - 1:  # two stay, of one line the edit is one line too
+        same += 1
+    at = body[same].lineno
+    before, after = (rows[at - begins[first] :] for rows in (before, after))
+    return TrialEdit(file, at, "\n".join(before), "\n".join(after))
 
 
 def _reads(statement: ast.stmt) -> set[str]:

@@ -67,10 +67,11 @@ def _beside_step(program: Program, did: SourceLine, write: Write) -> Iterator[Tr
         return
     yield from after_each_other(did, program.caller)
     nodes, roots = set(program.nodes()), {id(root) for root in program.roots}
-    carried: dict[str, Any] = {}  # what this backward goes through, and was computed from what is older than the step
+    carried: dict[str, Any] = {}  # computed from what this backward goes through and is older than the step
     for name, tensor in program.tensors.items():
         node, variable = node_of(tensor), name.partition("[")[0]
-        behind = nodes_behind(node) if node in nodes and id(tensor) not in roots and "." not in name else ()
+        own = node is not None and id(tensor) not in roots and "." not in name
+        behind = nodes.intersection(nodes_behind(node)) if own else ()
         if any(0 <= (sequence_number(one) or 0) < write.number for one in behind if leaf_tensor(one) is None):
             carried[variable] = program.variables.get(variable)
     for name, value in carried.items():

@@ -203,6 +203,40 @@ STEPS = {
         "d_opt.zero_grad()\nd_loss.backward()\n# it learns\n\nd_opt.step()\ng_loss = D(fake).square().mean()",
         "further",
     ),
+    "a score that both losses read": (
+        """
+        actor, critic = nn.Linear(4, 2), nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+        a_opt, c_opt = (torch.optim.SGD(net.parameters(), lr=0.1) for net in (actor, critic))
+        q = critic(actor(torch.ones(8, 4)))
+        c_loss = (q - 1).square().mean()
+        c_opt.zero_grad()
+        c_loss.backward(retain_graph=True)
+        c_opt.step()
+
+        a_loss = -q.mean()
+        a_opt.zero_grad()
+        a_loss.backward()
+        """,
+        "c_loss.backward(retain_graph=True)\nc_opt.step()",
+        "c_loss.backward(retain_graph=True)\nc_opt.step()\nq = critic(actor(torch.ones(8, 4)))",
+        "further",
+    ),
+    "a state that the loss does not read": (
+        """
+        rnn, head = nn.RNN(3, 4), nn.Linear(4, 1)
+        opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+        h = torch.zeros(1, 2, 4)
+        for _ in range(3):
+            out, h = rnn(torch.ones(4, 2, 3), h)
+            loss = head(out).square().mean()
+            opt.zero_grad()
+            loss.backward(retain_graph=True)
+            opt.step()
+        """,
+        "loss.backward(retain_graph=True)",
+        "loss.backward(retain_graph=True)\nh = h.detach()",
+        "further",
+    ),
     "a recurrent network": (
         """
         cell = nn.RNNCell(3, 4)
