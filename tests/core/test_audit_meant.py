@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 import torch
 from fn import Fn
+from torch import distributed
 
 import nbautograd
 from nbautograd.core.checking.meant import meant_pairs
@@ -222,6 +223,35 @@ def normed(x):
 )
 def test_what_hands_its_input_on_here_alone_keeps_its_verdict(forward, backward, more):
     assert audited(made(forward, backward), values("usual", (4, 10)), *more).verdict == "wrong"
+
+
+@pytest.fixture
+def one_process():
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    yield
+    distributed.destroy_process_group()
+
+
+def summed(x):
+    distributed.all_reduce(y := x.clone())
+    return y
+
+
+@pytest.mark.usefixtures("one_process")
+@pytest.mark.parametrize(
+    ("forward", "verdict"),
+    [
+        (summed, "wrong"),
+        (lambda x: x.clone() if distributed.get_world_size() == 1 else summed(x), "wrong"),
+        (lambda x: x.clone() if distributed.group.WORLD.size() == 1 else summed(x), "wrong"),
+        (torch.clone, "meant"),  # of which the gradient is summed up, as of a column-parallel layer
+    ],
+    ids=["reduced", "world", "group", "copied"],
+)
+def test_what_a_collective_among_one_process_hands_on_keeps_its_verdict(forward, verdict):
+    cls = made(forward, lambda g, x: 1.5 * summed(g))
+    assert audited(cls, values("usual", (4, 10))).verdict == verdict
+    assert audited(made(forward, lambda g, x: summed(g)), values("usual", (4, 10))).verdict != "wrong"
 
 
 def test_beside_a_reference_nothing_is_meant():

@@ -27,6 +27,7 @@ from nbautograd.core.checking.steps.stairs import Stairs
 from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import users_errors
+from nbautograd.core.torch_private.collectives import others_asked
 
 MeantReason = Literal["staircase", "scale of stairs", "handed on"]
 SHORT = 1e-4  # of a direction, that meets few jumps
@@ -130,7 +131,7 @@ def handed_on(problem: Problem, outputs: Outputs) -> dict[tuple[int, int], int]:
 def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
     """Return the position of the tensor that an output equals, here, where all inputs are others, and flags turned.
 
-    A clamp, or a dropout that is not training, hands on what it gets here alone.
+    A clamp, a dropout that is not training, or a collective among one process hands on what it gets here alone.
     """
     generator = torch.Generator().manual_seed(problem.seed + 17)  # numbers that no input was made with
 
@@ -138,13 +139,13 @@ def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
         return x + far * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
 
     equal = _equal_inputs(outputs[o], problem.inputs)
-    with users_errors() as guard, torch.no_grad():
+    with users_errors() as guard, torch.no_grad(), others_asked() as asked:
         for far in FAR if equal else ():
             others = problem.changed_inputs(functools.partial(moved, far=far))
             kept = tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in others)
             again = _equal_inputs(problem.evaluate(others)[o], kept)
             equal = [k for k in equal if k in again]
-    if guard.failed:
+    if guard.failed or asked:
         return None
     for at in points(problem).of("argument", "data") if equal else ():
         again = _equal_inputs((at.outputs or ())[o], at.inputs)
