@@ -146,13 +146,14 @@ def directional(cls: Any, args: tuple[Any, ...], k: int, steps: tuple[float, ...
         slope = dot(grad, direction)
         best, least = float("inf"), float("inf")
         for step in steps:
-            values = []
+            found = []
             for sign in (1, -1):
                 there = changed(args, kept)
                 there[k].data.add_(sign * step * size * direction)
-                found = outputs(cls, there)
-                values.append(sum(dot(one.detach(), weight) for one, weight in zip(found, weights, strict=True)))
-            difference = (values[0] - values[1]) / (2 * step * size)
+                found.append([one.detach() for one in outputs(cls, there)])
+            # output by output: one that nobody wrote, as fairscale's phony tensor, may be as large as memory had it
+            pairs = zip(*found, weights, strict=True)
+            difference = sum(dot(up - low, weight) for up, low, weight in pairs) / (2 * step * size)
             least = min(least, abs(difference))
             best = min(best, abs(difference - slope) / max(abs(difference), abs(slope), 1e-12))
         flat = least < 1e-9 < abs(slope)
