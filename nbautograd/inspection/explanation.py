@@ -237,10 +237,10 @@ def _of_leaf(tensor: torch.Tensor, program: Program, names: Mapping[str, Any] | 
         return Explanation("optimizer_holds_others", facts, name)
     losses = [t for t in program.tensors.values() if node_of(t) is not None and t.numel() == 1]
     finding = why_none(tensor, losses, names={"__name__": "", **program.variables}) if losses else None
-    finding = finding or _note("no_loss")
+    finding = finding or reason_finding("not_run", name=name or "?")
     if name and "name" in finding.params:
         finding = replace(finding, params={**finding.params, "name": name})
-    if finding.code == "grad_none_not_a_part":  # what cut it off is to be seen while it runs
+    if finding.code in ("grad_none_not_a_part", "grad_none_not_run"):  # why is to be seen while it runs
         return Explanation(finding.code, (replace(finding, hints="what"), _run_tensor(names)), name)
     return Explanation(finding.code, (finding,), name)
 
@@ -293,10 +293,9 @@ def _of_run(run: Rerun, before: Explanation | None, apart: bool, ended: str | No
     bare = ended if now == ended else in_copy(lambda: _bare_run(run), compiled=True)
     if isinstance(bare, str) and bare != now:
         return _differs(now, bare, "copy", before)
-    if cause is None or ended not in (None, now):
-        again = _note("did_not_happen_again")
-        return explanation if before is None else replace(before, findings=(*before.findings, again), run="copy")
-    return _with_a_change(explanation, cause, run)
+    if before is not None and now != ended:
+        return replace(before, findings=(*before.findings, _note("did_not_happen_again")), run="copy")
+    return explanation if cause is None else _with_a_change(explanation, cause, run)
 
 
 def _with_a_change(explanation: Explanation, cause: ErrorCause, run: Rerun) -> Explanation:
@@ -450,7 +449,7 @@ def _nan_alive(watch: GradientWatch, program: Program) -> ErrorCause | None:
 def _raised(error: BaseException, program: Program) -> Finding:
     first, did = next(iter(stumbles.said(error).splitlines()), ""), program.caller
     words = f"{type(error).__name__}: {first if len(first) <= LONGEST_ERROR else first[:LONGEST_ERROR] + '…'}"
-    return _note("raised_other", error=words, at=at(did))
+    return _note("raised_other", error=words if first else type(error).__name__, at=at(did))
 
 
 def _refused(seen: Refused, before: Explanation | None) -> Explanation:

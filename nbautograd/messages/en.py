@@ -684,7 +684,6 @@ SENTENCES: dict[str, str] = {
     "explain.not_torch": "`explain` knows no gradient error like this, so it has nothing to add to its message.",
     "explain.caught": "The program caught this error itself and went on.",
     "explain.raised_other": "It raised `{error}`{at}.",
-    "explain.no_loss": "Its `.grad` is None. No variable here is a scalar with a graph, so no backward can have reached it from here.",
     "explain.optimizer_holds_others": "`{name}` has a gradient, but `{optimizers}` does not hold it, so its step does not change it.",
     "explain.optimizer_left_out.what": "Nothing raised. But the optimizer in line {line}, `{text}`, does not hold `{name}`, which has a gradient. So no step changes it.",
     "explain.optimizer_left_out.rule": "An optimizer updates only the tensors it was given, at creation or through `add_param_group`.",

@@ -684,7 +684,6 @@ SENTENCES: dict[str, str] = {
     "explain.not_torch": "`explain` 不认识这样的梯度错误，没有可补充的。",
     "explain.caught": "程序自己捕获了这个错误并继续运行。",
     "explain.raised_other": "它引发了 `{error}`{at}。",
-    "explain.no_loss": "它的 `.grad` 是 None；这里的变量中没有带计算图的标量，所以这里没有 backward 能到达它。",
     "explain.optimizer_holds_others": "`{name}` 有梯度，但 `{optimizers}` 里没有这个参数，所以优化器的 step 不会更新它。",
     "explain.optimizer_left_out.what": "没有抛出错误。但第 {line} 行 `{text}` 执行的优化器不包含 `{name}`，而这里有梯度：优化器不包含的张量，任何一步都不会改变。",
     "explain.optimizer_left_out.rule": "优化器只改变创建时或用 `add_param_group` 交给它的张量。",

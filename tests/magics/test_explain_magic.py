@@ -247,6 +247,23 @@ def test_where_an_earlier_cell_reaches_outside_the_one_that_raised_is_run_alone(
     assert (found.code, found.tensor, found.run) == ("in_place", "y", "copy")
 
 
+def test_an_error_of_another_kind_that_a_run_raises_again_is_said_to_be_raised(notebook):
+    notebook("w = torch.ones(2, requires_grad=True)\n(w * 2).sum().backward()\n{}['accuracy']")
+    found = explained(notebook, "--run")
+    assert [f.code for f in found.findings] == ["explain_raised_other", "explain_not_torch"]
+    assert found.findings[0].params["error"] == "KeyError: 'accuracy'"
+
+
+def test_a_gradient_that_a_function_brought_and_removed_is_not_said_never_to_have_come(notebook):
+    notebook(
+        "w = torch.ones(2, requires_grad=True)\ndef step():\n    (w * 2).sum().backward()\n    w.grad = None\nstep()"
+    )
+    found = explained(notebook, "w")
+    assert (found.code, offers(str(found))) == ("grad_none_not_run", ["w --run"])
+    found = explained(notebook, "w --run")
+    assert (found.code, found.did.line) == ("grad_none_removed", 4)
+
+
 def test_a_tensor_may_have_any_name(notebook):
     notebook("on = torch.zeros(2, requires_grad=True)\noff = on.sqrt().sum()")
     assert explained(notebook, "off").code == "not_finite_sqrt_at_zero"
