@@ -1,20 +1,27 @@
-"""What a comparison shows besides its verdict: both values and how far apart they are, both graphs, bytes and time."""
+"""What a comparison shows besides its verdict: both values, the line that is wrong, both graphs, bytes and time."""
 
 from __future__ import annotations
 
 import contextlib
 import statistics
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from nbautograd.core.checking.backward_call import cotangents
+from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.checking.gradcheck import gradcheck
 from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.display import Phrase
+from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.build import graph as graph_of
+from nbautograd.core.kernel.check import Outcome
+from nbautograd.core.kernel.golden import wide
+from nbautograd.core.stumbles import any_errors
 from nbautograd.core.values import describe
 from nbautograd.inspection.comparison import Comparison
 
@@ -35,6 +42,36 @@ def sides(name: str, pair: Sides) -> dict[str, Any]:
         "difference": None if error is None else describe(name, error),
         "largest": largest,
     }
+
+
+def next_step(candidate: Problem, outcome: Outcome, seed: int, hints: str) -> tuple[list[Finding], list[Phrase]]:
+    """Return the lines that make gradients wrong, and what to look at where there are none.
+
+    A check of backward against its own forward finds them, so forward has to agree with the reference; in float64
+    first, where finite differences see most.
+    """
+    tracks = outcome.trial.tracks
+    wrong = {tracks[k].quantity.name: tracks[k] for k in outcome.wrong}
+    if not wrong or candidate.source is None or hints in ("none", "what"):
+        return [], []
+    if any(track.quantity.kind == "output" for track in wrong.values()):
+        return [], [Phrase("compare.forward_first")]
+    checks = list[GradcheckReport]()
+    for inputs in (tuple(map(wide, candidate.inputs)), candidate.inputs):
+        with any_errors("line of a wrong gradient"):  # a kernel may refuse float64
+            checks.append(gradcheck(candidate.fn, inputs, order=1, seed=seed, hints=hints))
+            if causes := list(_lines(checks[-1], wrong)):
+                return causes, []
+    dtype = outcome.trial.pair.dtype
+    rounded = checks and checks[0].verdict == "right" and dtype is not torch.float64
+    return [], [Phrase("compare.rounded", dtype=str(dtype).removeprefix("torch."))] if rounded else []
+
+
+def _lines(check: GradcheckReport, wrong: Container[str]) -> Iterator[Finding]:
+    """Yield what a check says of lines that gradients of these names come from."""
+    for one in check.findings:
+        if one.line is not None and one.where is not None and check.input_names[one.where[1]] in wrong:
+            yield replace(one, where=None)  # a comparison has no Jacobian to show
 
 
 def beside(report: Comparison, candidate: Problem, reference: Problem, *, graph: bool, time: bool) -> Comparison:

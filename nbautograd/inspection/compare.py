@@ -18,7 +18,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.progress import Tell, watched
 from nbautograd.core.checking.report_verdict import notes
 from nbautograd.core.display import Phrase
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, validated_hints
 from nbautograd.core.kernel.cases import Maker, NamedCase, compared_case, fullest, maker_of, named_cases
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
 from nbautograd.core.kernel.compiled import BACKENDS, compiled
@@ -47,7 +47,7 @@ from nbautograd.core.stumbles import Stumble, collected, is_ours, own_errors
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
 from nbautograd.inspection.audited_calls import elements
-from nbautograd.inspection.beside import Sides, beside, sides
+from nbautograd.inspection.beside import Sides, beside, next_step, sides
 from nbautograd.inspection.compared_compiled import row as compiled_row
 from nbautograd.inspection.compared_compiled import told
 from nbautograd.inspection.compared_rows import findings_of, kind, row, row_verdict, unknown_rows
@@ -73,6 +73,7 @@ def compare(
     time: bool = False,
     names: tuple[str, str] | None = None,
     seed: int = 0,
+    hints: str = "fix",
     budget: Budget | float | None = DEFAULT,
     progress: Tell | None = None,
 ) -> Comparison:
@@ -112,6 +113,8 @@ def compare(
         time: True adds how long each takes.
         names: what to call the two; by default their own names.
         seed: of the draws, and given to all random generators before each call.
+        hints: how much is told of a Function's gradient that is wrong while its outputs agree, as for ``gradcheck``:
+            from ``"where"`` on the line is looked for.
         budget: seconds and memory, as for ``gradcheck``; other sizes are left out first.
         progress: called with (steps done, steps in all, what is being done).
 
@@ -145,10 +148,11 @@ def compare(
     candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in pair)
     if reference is None or any(isinstance(x, torch.Tensor) and not readable(x) for x in candidate.inputs):
         sizes = ()  # at other sizes nothing is compiled, and a sparse or nested tensor has none
+    hints = validated_hints(hints)
     with budgeted(validated_budget(budget)) as clock, watched(progress) as tell, candidate.session(), eager.session():
         case = inputs if isinstance(inputs, NamedCase) else None
         one = Compare(candidate, eager, clock, tell, seed, names, named if cases is not None else (), maker, case)
-        one.resizable = not named
+        one.resizable, one.hints = not named, hints
         report = one.run(() if named and sizes is None else sizes, dtypes, layouts)
         if report.quantities and (graph or time):  # what raised has neither
             report = beside(report, candidate, eager, graph=graph, time=time)
@@ -211,7 +215,7 @@ class Compare:
         maker: Maker | None = None,
         given: NamedCase | None = None,
     ) -> None:
-        self.named, self.maker, self.given, self.resizable = named, maker, given, True
+        self.named, self.maker, self.given, self.resizable, self.hints = named, maker, given, True, "none"
         self.candidate, self.reference, self.clock, self.tell, self.seed = candidate, reference, clock, tell, seed
         self.names = names or (candidate.name, reference.name)
         self.values: list[Sides] = []
@@ -251,6 +255,10 @@ class Compare:
         with own_errors("comparison beside the reference", decides=True):
             self._compare()
         self.clock.verdict_known()
+        if self.outcome is not None:
+            causes, notes = next_step(self.candidate, self.outcome, self.seed, self.hints)
+            self.findings += causes
+            self.notes += notes
         if shapes is None and self.maker is not None and self.maker.sizes:
             cases += self.maker.cases(bool(self.candidate.assumed))
         elif shapes is None:
@@ -396,6 +404,7 @@ class Compare:
             file=source.file if source is not None else getattr(code, "co_filename", None),
             line=source.lines.get("forward") if source is not None else getattr(code, "co_firstlineno", None),
             backward_line=source.line("backward") if source is not None else None,
+            source=source,
         )
 
     def _verdict(

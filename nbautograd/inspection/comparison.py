@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nbautograd.core.checking.block import Verdict
 from nbautograd.core.display import Phrase, Redactable, plain, render
 from nbautograd.core.findings import Finding
 from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.user_source import FunctionSource
 from nbautograd.core.values import Value
 from nbautograd.errors import GradcheckError
 from nbautograd.inspection.audit_report import AuditedInput
@@ -160,6 +161,7 @@ class Comparison(Redactable["Comparison"]):
         graphs: the two backward graphs, where they were asked for.
         saved_bytes: bytes kept for backward by each, each storage once, inputs included; with the graphs.
         seconds_of_each: median wall time of forward and backward together, measured in turn, where it was asked for.
+        source: the Function's source, or None.
     """
 
     function: str
@@ -188,6 +190,7 @@ class Comparison(Redactable["Comparison"]):
     graphs: tuple[AutogradGraph, AutogradGraph] | None = None
     saved_bytes: tuple[int, int] | None = None
     seconds_of_each: tuple[float, float] | None = None
+    source: FunctionSource | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         """Return True where all is right that was to be compared."""
@@ -235,13 +238,14 @@ class Comparison(Redactable["Comparison"]):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data as ``nbautograd audit --json`` writes it, with numbers of each quantity."""
         messages = (finding.message for finding in self.findings)
+        fix = next((finding.fix for finding in self.findings if finding.fix is not None), None)
         situation = {
             "inputs": [str(one) for one in self.inputs],
             "verdict": self.verdict,
             "order2": None,
             "codes": [finding.code for finding in self.findings],
             "message": next(messages, str(self.reason)),
-            "fix": None,
+            "fix": None if fix is None else {"line": fix.line, "before": fix.before, "source": fix.source},
             "calls": self.draws,
             "checked": self.draws,
             "how": "reference",

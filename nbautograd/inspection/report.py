@@ -173,7 +173,7 @@ def _compare(
         return None
     names = (run.name, name or str(getattr(reference, "__name__", type(reference).__name__)))
     try:
-        return compare(fn, reference, inputs, sizes=(), graph=True, time=True, names=names)
+        return compare(fn, reference, inputs, sizes=(), graph=True, time=True, names=names, hints="none")
     except Exception as error:
         if is_ours(error):
             raise

@@ -154,7 +154,8 @@ def _gradcheck(magic: str, line: str, namespace: Namespace) -> Any:
         if options.reference:
             node = expression(options.reference, magic)
             reference = _named_function(node, namespace) or _reference(magic, call, node, namespace)[0]
-        return compare(call.function, reference, call.arguments, compile=options.compile, budget=options.checked_budget)
+        chosen: dict[str, Any] = {"compile": options.compile, "hints": options.hints, "budget": options.checked_budget}
+        return compare(call.function, reference, call.arguments, **chosen)
     return gradcheck(
         call.function,
         call.arguments,

@@ -940,6 +940,8 @@ SENTENCES: dict[str, str] = {
     "compare.offset.what": "{quantity} is off by one number per line along the last dimension. A term with a mean or sum is missing or wrong.",
     "compare.offset.advice": "Look for a mean that is not subtracted, as in the backward of a layer norm.",
     "compare.sweep_stopped": "The comparison was stopped. Other inputs compared by then: {done}.",
+    "compare.forward_first": "Mend forward first: its output differs, and the gradient of another function differs too.",
+    "compare.rounded": "In float64 backward is the derivative of its own forward. Look for what it rounds to {dtype}, such as a sum.",
     "compare.shape_refused": "The reference `{reference}` does not take inputs of shapes {shapes}. Give one shape for each tensor among the inputs.",
     "compare.shape_unfit": "The shapes {given} do not fit the inputs. Give one shape for each of the {count} tensors, or one of {dims} sizes for the first.",
     "compare.far_out": "So far out a right formula may lose its digits too: only an overflow counts",

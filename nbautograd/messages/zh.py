@@ -940,6 +940,8 @@ SENTENCES: dict[str, str] = {
     "compare.offset.what": "{quantity}沿最后一维的每一行都差同一个数：含有均值或求和的一项漏掉了，或者写错了。",
     "compare.offset.advice": "检查是否漏减了均值，例如 layer norm 的 backward。",
     "compare.sweep_stopped": "比较中途停止，此前比较过的其他输入：{done} 组。",
+    "compare.forward_first": "请先改 forward：它的输出不一致，而不同的函数梯度也不同。",
+    "compare.rounded": "在 float64 下，backward 与自己的 forward 的导数一致。请查看它把什么舍入成了 {dtype}，例如求和。",
     "compare.shape_refused": "参考实现 `{reference}` 不接受形状为 {shapes} 的输入。请为输入中的每个张量各给一个形状。",
     "compare.shape_unfit": "形状 {given} 与输入不符：请为 {count} 个张量各给一个形状，或者为第一个张量给出 {dims} 个大小。",
     "compare.far_out": "数值大到这个程度，正确的公式也可能丢失有效数字：这里只看是否溢出",

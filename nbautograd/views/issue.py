@@ -9,6 +9,7 @@ import torch
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.entry_curve import problem_of
+from nbautograd.core.findings import Finding
 from nbautograd.errors import InputError
 from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.inspection.comparison import Comparison
@@ -39,21 +40,25 @@ def for_issue(report: FunctionReport | GradcheckReport | AuditReport | Compariso
     """
     versions = f"nbautograd {__version__}, torch {torch.__version__}, Python {platform.python_version()}"
     told = f"{FENCE}\n{text(redacted(report) if redact else report)}\n{FENCE}"
-    checked = _checked(report, redact) if isinstance(report, FunctionReport | GradcheckReport) else []
+    checked = [] if isinstance(report, AuditReport) else _checked(report, redact)
     return "\n\n".join((versions, *checked, told)) + "\n"
 
 
-def _checked(report: FunctionReport | GradcheckReport, redact: bool) -> list[str]:
+def _checked(report: FunctionReport | GradcheckReport | Comparison, redact: bool) -> list[str]:
     """Return the class with its marked lines, and a few lines that check it again."""
     parts = []
     if report.source is not None and report.source.text:
-        kinds = {line_of(finding): say("kind", finding.kind) for finding in answer(report).findings}
+        kinds = {line_of(finding): say("kind", finding.kind) for finding in _told(report)}
         rows = enumerate(report.source.text.rstrip("\n").split("\n"), report.source.first_line)
         marked = (f"{row}  # <-- {kinds[line]}" if line in kinds else row for line, row in rows)
         parts.append("\n".join((f"{FENCE}python", *marked, FENCE)))
-    if repro := _repro(report, redact):
+    if repro := "" if isinstance(report, Comparison) else _repro(report, redact):
         parts += [messages.text("views.issue.repro"), f"{FENCE}python\n{repro}\n{FENCE}"]
     return parts
+
+
+def _told(report: FunctionReport | GradcheckReport | Comparison) -> tuple[Finding, ...]:
+    return report.findings if isinstance(report, Comparison) else answer(report).findings
 
 
 def _repro(report: FunctionReport | GradcheckReport, redact: bool) -> str:

@@ -21,6 +21,7 @@ from nbautograd.core.recording.call import CallLog
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.audit_report import AuditReport
+from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer, second_answer
@@ -142,7 +143,7 @@ def marks_bundle(value: Any, find: str = "") -> dict[str, Any]:
     """Return what the extension reads of a value, by MIME type; empty for a value that says nothing of a cell's lines.
 
     Args:
-        value: a report, a check, an audit or an explanation.
+        value: a report, a check, a comparison, an audit or an explanation.
         find: of an explanation, the line of a notebook that finds more.
     """
     if isinstance(value, CallLog | DispatchLog):
@@ -183,10 +184,10 @@ def _card(explanation: Explanation, state: MarksState | None, find: str) -> Expl
 
 
 def marks_of(value: Any) -> MarksState | None:
-    """Return the marks of a report, a check, an audit or an explanation; None where it has checked no cell."""
+    """Return the marks of a report, a check, a comparison, an audit or an explanation; None without a cell of it."""
     gathered = _Gathered()
     match value:
-        case FunctionReport() | GradcheckReport():
+        case FunctionReport() | GradcheckReport() | Comparison():
             gathered.of_report(value)
         case AuditReport():
             for function_report in value.functions:
@@ -212,7 +213,7 @@ class _Gathered:
         self.texts: list[CheckedText] = []
         self.marks: list[EditorMark] = []
 
-    def of_report(self, report: FunctionReport | GradcheckReport) -> None:
+    def of_report(self, report: FunctionReport | GradcheckReport | Comparison) -> None:
         text = None if report.source is None else _of_class(report.source)
         if text is None:
             return
@@ -265,8 +266,11 @@ class _Gathered:
         self.marks.append(mark)
 
 
-def _findings(report: FunctionReport | GradcheckReport) -> Iterator[Finding]:
+def _findings(report: FunctionReport | GradcheckReport | Comparison) -> Iterator[Finding]:
     """Yield the findings that the report tells; those of second derivatives are risks unless these were asked for."""
+    if isinstance(report, Comparison):
+        yield from report.findings
+        return
     check = report.gradcheck if isinstance(report, FunctionReport) else report
     second = second_answer(check) if check.order == 2 and check.order2 is not None else None
     told = answer(report)

@@ -242,9 +242,11 @@ LOAD = "%load_ext nbautograd\nx = torch.randn(4, 5, dtype=torch.float64)"
 CALL = "%gradcheck Square.apply(x)"
 
 
-def test_from_wrong_to_right_without_typing(page, lab, artifacts):
+@pytest.mark.parametrize("reference", ["", " --reference torch.square(x)"])
+def test_from_wrong_to_right_without_typing(page, lab, artifacts, reference):
     """The class stands in another cell than the call; the report's own button mends it, and both cells run again."""
-    visit(page, lab, write(lab, "loop.ipynb", SQUARE.replace("import torch\n", ""), CALL, f"import torch\n{LOAD}"))
+    cells = SQUARE.replace("import torch\n", ""), CALL + reference, f"import torch\n{LOAD}"
+    visit(page, lab, write(lab, "loop.ipynb", *cells))
     run_cell(page, 3)
     run_cell(page, 1)
     run_cell(page, 2)

@@ -241,14 +241,15 @@ def readable(item: Any) -> bool:
 
 def in_float64(draw: Draw) -> Draw:
     """Return the same draw in float64: the numbers are those of low precision."""
-    return Draw(tuple(map(_wide, draw.inputs)), tuple(map(_wide, draw.grad_outputs)), draw.seed, draw.random)
+    return Draw(tuple(map(wide, draw.inputs)), tuple(map(wide, draw.grad_outputs)), draw.seed, draw.random)
 
 
-def _wide(item: Any) -> Any:
+def wide(item: Any) -> Any:
+    """Return a copy of a floating tensor in float64, of a complex one in complex128; anything else as it is."""
     if not is_floating(item) or not readable(item):
         return item
-    wide = item.detach().to(torch.complex128 if item.is_complex() else torch.float64, copy=True)
-    return wide.requires_grad_(item.requires_grad)
+    copied = item.detach().to(torch.complex128 if item.is_complex() else torch.float64, copy=True)
+    return copied.requires_grad_(item.requires_grad)
 
 
 def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:

@@ -55,10 +55,13 @@ def comparison_document(report: Comparison) -> Document:
     trace = (Verbatim(report.trace),) if report.trace else ()
     card = Card(tone, (head, *causes, *reason, *trace, *_extent(report)))
     unsure = [one for one in report.quantities if one.verdict != "right"]
+    # what is wrong at the inputs themselves is wrong at most others: how many agree says it
+    here = any(one.verdict == "wrong" for one in unsure)
     failing = [case for case in report.cases if case.verdict != "right"]
     evidence = (
         *_side_by_side(report, [one for one in report.quantities if one.verdict == "right"], facts=True),
         *_table(report),
+        *(_cases(failing) if here else ()),
         *_cases([case for case in report.cases if case.verdict == "right"]),
         *sentences([*_seen(report), *_tried(report), *_conditions(report)], "small"),
         *_graphs(report),
@@ -68,7 +71,7 @@ def comparison_document(report: Comparison) -> Document:
         card,
         *sentences([*_passed(report), *report.notes], "small"),
         *_side_by_side(report, unsure),
-        *_cases(failing),
+        *(() if here else _cases(failing)),
         *((Fold(title, evidence, in_text="body"),) if evidence else ()),
     )
 

@@ -125,3 +125,33 @@ def test_what_gradcheck_calls_a_breach_is_one_beside_a_reference(code: str) -> N
     fn, reference, count = BREACHES[code]
     inputs = tuple(x.requires_grad_() for x in drawn(torch.float32, *[(8, 16)] * count))
     assert [one.code for one in compare(fn, reference, inputs, sizes=()).findings] == [code]
+
+
+TRIPLED = ("x: save(x); return x * x", "g: x, = saved; return 3 * x * g")
+HALVES = ("x, w: save(x, w); return x * w", "g: x, w = saved; return g * w, sum(g[i] * x[i] for i in range(len(x)))")
+
+
+@pytest.mark.parametrize(
+    ("methods", "dtype", "hints", "codes", "fixed", "notes"),
+    [
+        (TRIPLED, torch.float32, "fix", ["compare_factor", "constant_factor"], True, []),
+        (TRIPLED, torch.bfloat16, "fix", ["compare_factor", "constant_factor"], True, []),
+        (TRIPLED, torch.float32, "where", ["compare_factor", "constant_factor"], False, []),
+        (TRIPLED, torch.float32, "what", ["compare_factor"], False, []),
+        (
+            ("x: save(x); return 1.5 * x * x", TRIPLED[1]), torch.float32, "fix",
+            ["compare_factor", "compare_factor"], False, ["compare.forward_first"],
+        ),
+        (HALVES, torch.bfloat16, "fix", ["compare_noise"], False, ["compare.rounded"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_gradient_comes_with_its_line_or_what_to_look_at(
+    methods: tuple[str, str], dtype: torch.dtype, hints: str, codes: list[str], fixed: bool, notes: list[str]
+) -> None:
+    two = methods is HALVES
+    inputs = tuple(one.requires_grad_() for one in drawn(dtype, *([(400, 8), (8,)] if two else [(4, 8)])))
+    report = compare(Fn.of("Made", *methods), torch.mul if two else torch.square, inputs, sizes=(), hints=hints)
+    assert [finding.code for finding in report.findings] == codes
+    assert [finding.line is not None for finding in report.findings] == [one == "constant_factor" for one in codes]
+    assert any(finding.fix is not None and finding.fix.verified for finding in report.findings) is fixed
+    assert [note.message_id for note in report.notes] == notes
