@@ -73,6 +73,7 @@ SENTENCES: dict[str, str] = {
     "causes.mended_exchanged.what": "Backward returns two gradients in swapped order; one of them is that of `{input}`.",
     "causes.mended_term.what": "The gradient of `{input}` lacks a term.",
     "causes.mended_reduction.what": "The gradient of `{input}` is summed or averaged wrongly.",
+    "causes.mended_names.what": "Two names in the gradient of `{input}` are swapped.",
     "causes.mended_order.what": "The gradient of `{input}` has its elements in the wrong order, or at the wrong positions.",
     "causes.mended_mask.what": "The gradient of `{input}` selects the wrong elements.",
     "causes.mended_sum.what": "The gradient of `{input}` overwrites contributions that should be added up.",

@@ -73,6 +73,7 @@ SENTENCES: dict[str, str] = {
     "causes.mended_exchanged.what": "backward 返回的两个梯度互换了位置，其中一个是 `{input}` 的梯度。",
     "causes.mended_term.what": "`{input}` 的梯度缺了一项。",
     "causes.mended_reduction.what": "`{input}` 的梯度里，求和或求平均的方式不对。",
+    "causes.mended_names.what": "`{input}` 的梯度中有两个名称写反了。",
     "causes.mended_order.what": "`{input}` 的梯度里，元素的顺序或位置不对。",
     "causes.mended_mask.what": "`{input}` 的梯度选错了元素。",
     "causes.mended_sum.what": "`{input}` 的梯度覆盖了本应累加的部分。",

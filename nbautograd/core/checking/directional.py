@@ -52,15 +52,23 @@ class DirectionalDerivative:
         """Compare this gradient of <v, f(x)> with the slope; None counts as zero."""
         if gradient is None:
             return bool(agree_within(0.0, self.slope, ERROR_BARS * self.error + NOTHING))
-        components = torch.view_as_real(gradient) if gradient.is_complex() else gradient
-        along = torch.view_as_real(self.u) if self.u.is_complex() else self.u
-        if components.shape != along.shape:
+        terms = self._terms(gradient)
+        if terms is None:
             return False
-        terms = (components.double() * along.double()).reshape(-1)
         size = max(float(terms.abs().sum()), abs(self.slope))
         return bool(torch.isfinite(terms).all()) and (
             bool(agree_within(float(terms.sum()), self.slope, ERROR_BARS * self.error + self.rel * size))
         )
+
+    def off_by(self, gradient: Tensor | None) -> float:
+        """Return what a gradient differs by along the direction; NaN for another shape."""
+        terms = self.u.new_zeros(1) if gradient is None else self._terms(gradient)
+        return math.nan if terms is None else float(terms.sum()) - self.slope
+
+    def _terms(self, gradient: Tensor) -> Tensor | None:
+        components = torch.view_as_real(gradient) if gradient.is_complex() else gradient
+        along = torch.view_as_real(self.u) if self.u.is_complex() else self.u
+        return (components.double() * along.double()).reshape(-1) if components.shape == along.shape else None
 
 
 def directional_derivative(

@@ -212,7 +212,7 @@ def other_dimensions(source: PointSource, problem: Problem, given: tuple[Any, ..
     for which in dict.fromkeys((problem.differentiable, tensors, *((i,) for i in tensors))):
         beside = (x.shape[0] for i, x in enumerate(problem.inputs) if i in tensors and i not in which and x.dim())
         for count in dict.fromkeys((2, 0, *(beside if len(which) == 1 else ()))):
-            if all(count or given[i].dim() > 1 for i in which):
+            if all(count or (given[i].dim() > 1 and len(given[i])) for i in which):
                 inputs = (
                     prepared_inputs.copy(x) if i not in which else stacked(x, count) if count else _first(x)
                     for i, x in enumerate(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -210,7 +211,8 @@ OURS = re.compile(r"(?<![\w.])_(held|seen|cut|noted|chosen|around)\b")
 def test_no_name_of_ours_is_in_what_is_shown_of_backward(fn) -> None:
     script, shown = read(fn), list[str]()
     assert script is not None
-    for edit in edits(script, names(script), Hints(factors=("n",), ratios=("* 2",)), {}):
+    factors = {id(node): ("* 2", "/ n") for node in ast.walk(script.tree)}
+    for edit in edits(script, names(script), Hints(factors), {}):
         shown += [edit.replacement, script.changed(edit.changes)]
     assert shown
     assert not [text for text in shown if OURS.search(text)]

@@ -93,7 +93,7 @@ def entries(
                 with any_errors("hypothesis"):
                     cause = cause or predicate(e)
             found[i] = _finding(problem, e, cause or predicates.UNCLASSIFIED, None, False)
-    return tuple(found.values()), clues([*known.values()], problem, outputs)
+    return tuple(found.values()), clues([*known.values()])
 
 
 def causes(

@@ -33,6 +33,7 @@ from nbautograd.core.stumbles import own_errors
 MODULES = ("torch", "F", "np", "math")
 NEXT = 0.05  # what each further number for the same constant costs more
 ENDS = {":-1": "1:", "1:": ":-1", "::-1": ":", ":-2": "2:", "2:": ":-2"}  # the other end of a slice
+ZERO_OR_ONE = ("0", "1", "0.0", "1.0")  # in the place of a number: rather is what it stands beside left out
 UNUSED = 0.8  # what an edit costs less that brings in a name which backward has and never uses
 
 
@@ -98,17 +99,15 @@ FIELDS: Mapping[str, Fill] = {
     "tight": lambda c, node: (c.tight(node),),  # so that something may bind to it
     "left": lambda c, node: (c.product(node),),  # as the left side of a product
     "grad": lambda c, node: (c.hints.grad_output,),
-    "ratio": lambda c, node: c.hints.ratios,
+    "by": lambda c, node: c.hints.factors.get(id(node), ()),
     "lost": lambda c, node: c.hints.lost,
-    "number": lambda c, node: map(repr, c.hints.constants),
     "name": lambda c, node: c.names,
     "operand": lambda c, node: c.operands(node),
-    "own": lambda c, node: [n for n in c.operands(node) if n.startswith("ctx.")],  # rather than the number written out
-    "strange": lambda c, node: [n for n in c.operands(node) if not n.startswith("ctx.")],
+    "own": lambda c, node: [n for n in c.operands(node) if n in c.tensors and n.startswith("ctx.")],
+    "strange": lambda c, node: [n for n in c.operands(node) if n in c.tensors and not n.startswith("ctx.")],
     "tensor": lambda c, node: c.tensors,
     "first": lambda c, node: [c.tight(node.left)] if isinstance(node, ast.BinOp) else (),
     "second": lambda c, node: [c.tight(node.right)] if isinstance(node, ast.BinOp) else (),
-    "on_ctx": lambda c, node: c.numbers_on_ctx,
     "dim": lambda c, node: [k for k in ("0", "1", "-1") if int(k) < max(1, c.dim(node))],
     "longer": lambda c, node: (c.last(c.source(node)),),  # with one dimension more
 }
@@ -143,7 +142,7 @@ def _is(node: ast.expr, *operations: type[ast.operator]) -> bool:
 # kind, place, what it is for, and each text with what it costs
 TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("negate", "value", _any, {"-{tight}": 0.9}),
-    ("number", "value", _any, {"{left} {ratio}": 1.5, "{left} * 2": 2.0, "{left} / 2": 2.0}),
+    ("factor", "value", _valued, {"{left} {by}": 1.4}),
     ("term through a mean or a sum", "value", _any,
      {"{whole} - {tight}.mean({lost}, keepdim=True)": 0.98, "{whole} - {tight}.sum({lost}, keepdim=True)": 1.9,
       "{whole} - {name} * {tight}.sum({lost}, keepdim=True)": 1.7,
@@ -165,8 +164,7 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("conjugate", "part", lambda c, node: _tensor(0)(c, node) and ((d := c.dtype(node)) is None or d.is_complex),
      {"{tight}.conj()": 1.8}),
     ("reversed", "part", _tensor(1), {"{tight}.flip({dim})": 2.0}),
-    ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node),
-     {"({left} * {number})": 2.9, "({left} * {on_ctx})": 2.6}),
+    ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node), {"({left} {by})": 1.9}),
     ("square", "part", lambda c, node: _valued(c, node) and not _bounds(c, node), {"({tight} ** 2)": 1.9}),
 )  # fmt: skip
 
@@ -189,15 +187,6 @@ for _name, _at, _guard, _texts in TEXTS:
 
 
 # what is assigned or returned, as a whole
-
-
-@kind("factor of the diagnosis", "value")
-def _diagnosed_factor(c: Context, root: ast.expr) -> Iterator[Edit]:
-    for factor in c.hints.factors:
-        scaled = isinstance(root, ast.BinOp) and isinstance(root.op, (ast.Mult, ast.Div))
-        if scaled and c.source(root.right).strip("()") == factor.strip("()"):  # type: ignore[attr-defined]
-            yield Edit(root, c.source(root.left), 0.4)  # type: ignore[attr-defined]
-        yield from (Edit(root, f"{c.product(root)} {sign} {factor}", 1.4) for sign in "*/")
 
 
 @kind("factor that is a function of a name", "value")
@@ -226,26 +215,12 @@ def _constant(c: Context, node: ast.expr) -> Iterator[Edit]:
     yield from (Edit(node, name, 1.6 if isinstance(number, int) else 1.25) for name in c.numbers_on_ctx)
     if id(node) in c.facts.thresholds:
         return  # any other number that lies between the same values would agree as well
-    others = [-number, number + 1, number - 1, 2 * number, number / 2, 3 * number, 1 - number] + (
-        [1 / number] if number else []
-    )
-    if isinstance(number, float) and abs(number - 3.14159265) < 0.01:
-        others.insert(0, 3.141592653589793)
     negated = id(node) in c.facts.negated  # of which the sign is taken off as a whole
-    for k, other in enumerate(o for o in dict.fromkeys(others) if o not in (0, 1) and (o > 0 or not negated)):
-        whole = float(other).is_integer() and isinstance(number, int)
-        text = repr(int(other) if whole else other)
-        own = len(repr(number)) > 4  # a constant that is known by its digits
-        if other in (2 * number, 3 * number) and (own or (not whole and len(text) > len(repr(number)))):
-            text = f"({round(other / number)} * {number!r})"  # as a power rule gives it
-        elif other == number / 2 and own:
-            text = f"({number!r} / 2)"
-        yield Edit(node, text, 1.1 + NEXT * k)
+    near = [-number, number + 1, number - 1] if isinstance(number, int) else [-number]
+    own = [*c.hints.factors.get(id(node), ()), *(repr(n) for n in near if n > 0 or not negated)]
+    yield from (Edit(node, text, 1.1 + NEXT * k) for k, text in enumerate(own) if text not in ZERO_OR_ONE)
     if isinstance(number, int):
-        others = [other for other in (0, 1) if other != number and (other or not negated)]
-        yield from (Edit(node, repr(other), 1.6) for other in others)
-    else:
-        yield from (Edit(node, repr(o), 1.3) for o in c.hints.constants if o != number and (o > 0 or not negated))
+        yield from (Edit(node, repr(n), 1.6) for n in (0, 1) if n != number and (n or not negated))
 
 
 @kind("subscripts of an einsum", "part")

@@ -151,10 +151,11 @@ _OF: dict[tuple[str, str], tuple[str, ...]] = {
     ("sign", "mended_sign"): ("negate", "minus taken off"),
     ("transposed_grad", "mended_transpose"): ("transpose",),
     ("missing_conj", "mended"): ("conjugate",),
+    ("wrong_derivative", "mended_names"): ("names exchanged",),
     ("swapped_inputs", "mended_exchanged"): ("gradients exchanged",),
-    ("constant_factor", "mended"): ("constant", "number"),
+    ("constant_factor", "mended"): ("constant", "factor"),
     ("missing_factor", "mended"): (
-        "factor of the diagnosis", "factor that is a name", "factor inside", "factor that is a function of a name",
+        "factor inside", "factor that is a name", "factor that is a function of a name",
         "times grad_output", "factor left out",
     ),
     ("missing_coupling", "mended_term"): ("term through a mean or a sum", "centred"),

@@ -8,10 +8,11 @@ import difflib
 import inspect
 import itertools
 import linecache
+import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -45,16 +46,15 @@ class Hints:
     """Facts of the evidence as text that may stand in backward.
 
     Attributes:
-        factors: to multiply with, or divide by, first.
-        ratios: numbers to multiply with or divide by, with the sign in front.
+        factors: by the id of its node, what an expression may be multiplied with or divided by, the sign in front; and
+            what may stand in the place of a number.
         grad_output: the name of the gradient that a missing term belongs to.
         constants: numbers in the forward.
         dims: dimensions and tuples of them in the forward, as text.
         lost: dimensions along which a mean or a sum of the gradient is missing.
     """
 
-    factors: tuple[str, ...] = ()
-    ratios: tuple[str, ...] = ()
+    factors: Mapping[int, Sequence[str]] = field(default_factory=dict)
     grad_output: str = "grad_output"
     constants: tuple[float, ...] = ()
     dims: tuple[str, ...] = ()
@@ -250,6 +250,12 @@ class Script:
 
     def _offset(self, line: int | None, column: int | None) -> int:
         return self._starts[(line or 1) - 1] + (column or 0)
+
+    @property
+    def pi(self) -> str:
+        """How backward may write pi."""
+        known = self.function.__globals__
+        return next((f"{m}.pi" for m in ("math", "torch", "np") if hasattr(known.get(m), "pi")), repr(math.pi))
 
     @cached
     def _raw(self) -> bytes:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
-from nbautograd.core.checking.diagnosis.predicates import PI, Clues
+from nbautograd.core.checking.diagnosis.predicates import Clues
 from nbautograd.core.checking.meant import handed_on
 from nbautograd.core.checking.other_arguments import constants_in
 from nbautograd.core.checking.outside_state import names_outside
@@ -25,6 +25,7 @@ from nbautograd.core.checking.point import GIVEN, Point
 from nbautograd.core.checking.points import SINGLES, points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
+from nbautograd.core.checking.repair.factors import Factors
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.kinds import ANY, SENTENCES
 from nbautograd.core.checking.repair.script import (
@@ -69,7 +70,6 @@ NO_EDIT = {  # of backward can mend these
 EDITED_INPUTS, EDITED_SIZE = 20_000, 12
 LIKELY = 1.6  # what each of two edits in sequence may cost
 CLOSE = 0.05  # edits whose costs differ by less are as likely as each other: the shortest is taken
-CLOSED = r"[\w.]+(\[-?\w+\])?(\(\w*\))?|\([^()]*\)"  # text to which a power binds as a whole
 BOTH = " + "  # between the kinds of two edits in sequence
 CHOICES = 3  # edits that mend the same inputs, among which the one is chosen that a person would write
 SEEN_WRONG = 5  # points of which one must show that a gradient is wrong, before it is mended: at one some are not
@@ -158,7 +158,7 @@ class Repair:
             inside = (any(a[:2] >= b[:2] and a[2:] <= b[2:] for b in idle_spans) for a in map(span, edit.nodes))
             return not (gone or (script is self.script and all(inside)))
 
-        for script, edit in self._candidates(self.script, hints, near, stages):
+        for script, edit in self._candidates(self.script, hints, near, stages, wrong):
             if not wanted(script, edit):
                 continue
             dearest = min((m.cost for m in found if m.inputs == wrong), default=math.inf) + CLOSE
@@ -277,10 +277,11 @@ class Repair:
         return idle(self.script.tree, known) if len(known) == len(handed) else []
 
     def _candidates(
-        self, script: Script, hints: Hints, near: Mapping[int, float], stages: Stages
+        self, script: Script, hints: Hints, near: Mapping[int, float], stages: Stages, wrong: frozenset[int]
     ) -> Iterator[tuple[Script, Edit]]:
         start = next(iter(stages))
         known = KnownValues() if start.kind.sized or start.kind.ranked else noted_values(script, start)
+        hints = self._with_factors(hints, script, known, stages, wrong)
         self._counts |= {k for k, v in known.of.items() if v is None or (v.number is not None and v.number % 1 == 0)}
         single = edits(script, self._names(), hints, near, known)
         yield from ((script, edit) for edit in single)
@@ -292,6 +293,17 @@ class Repair:
                     break
                 both = replace(second, cost=first.cost + second.cost + 2, kind=first.kind + BOTH + second.kind)
                 yield changed or script, both
+
+    def _with_factors(
+        self, hints: Hints, script: Script, known: KnownValues, stages: Stages, wrong: frozenset[int]
+    ) -> Hints:
+        seen = ((at, k) for at in itertools.islice(stages, SEEN_WRONG) for k in sorted(wrong) if at.is_wrong(k))
+        at, which = next(seen, (None, 0))
+        if at is None or not known.of:
+            return hints
+        found = Factors(script, known, at, which, hints.constants)
+        self.tries.left -= found.tries
+        return replace(hints, factors=found.texts)
 
     def fix(self, mended: Mended) -> Fix:
         """Return the fix that a person reads."""
@@ -399,19 +411,13 @@ class Repair:
         forward = getattr(self.problem.cls, "forward", None)
         given = self.problem.source.grad_outputs if self.problem.source is not None else ()
         output = next((f.where[0] for f in findings if f.where is not None), 0)
-        node = self._node()
-        sizes = [f"ctx.{n}.numel()" for n, v in vars(node).items() if isinstance(v, torch.Size)] if node else []
         own = tuple(dims(forward)) if forward is not None else ()
-        outside = self.script.function.__globals__
-        pi = next((f"{m}.pi" for m in ("math", "torch", "np") if hasattr(outside.get(m), "pi")), repr(math.pi))
         named = tuple(d for d in own if re.fullmatch(r"-?\d+|\(.+\)", d)) or ("0", "-1")
         return Hints(
-            (*(text if re.fullmatch(CLOSED, text) else f"({text})" for text in self.clues.factors), *sizes),
-            tuple(text.replace(PI, pi) for text in self.clues.ratios),
-            given[output] if output < len(given) else "grad_output",
-            tuple(c for c in constants_in(forward) if c not in (0, 1)) if forward is not None else (),
-            own,
-            named if self.clues.coupled else (),
+            grad_output=given[output] if output < len(given) else "grad_output",
+            constants=tuple(c for c in constants_in(forward) if c not in (0, 1)) if forward is not None else (),
+            dims=own,
+            lost=named if self.clues.coupled else (),
         )
 
 
@@ -537,7 +543,7 @@ def _explained(finding: Finding, mended: Mended, fix: Fix, clues: Clues) -> Find
     if finding.code not in ("wrong_derivative", "wrong_unclassified"):
         return finding
     code, sentence = SENTENCES.get(mended.kinds[0] if len(mended.kinds) == 1 else "", ANY)
-    if code == "constant_factor" and not clues.ratios:
+    if code == "constant_factor" and not clues.scaled:
         code = finding.code  # a number that is changed may be a dimension, or the factor of one term
     said = {name: finding.params[name] for name in ("input", "output", "value", "example")}
     line = fix.line or finding.line

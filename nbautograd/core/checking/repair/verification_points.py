@@ -111,6 +111,10 @@ class Stage:
             self._outside = any(self.point.is_right(k, self.original[k]) is False for k in right)
         return self._outside
 
+    def is_wrong(self, which: int) -> bool:
+        """Return True where the user's own backward is wrong here for an input."""
+        return self.original is not None and self.point.is_right(which, self.original[which]) is False
+
     def was_right(self, which: int) -> bool:
         """Return True where the user's own backward is right here for an input."""
         return self.original is not None and self.point.is_right(which, self.original[which]) is True
