@@ -24,6 +24,7 @@ from nbautograd.core.checking.repair.verification_points import Stage
 from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, RECOGNISED, SLIGHT
 
 STEPS = 6  # of the secant method: one where t enters linearly, five where it stands in an exponent
+MOST_TRIES = 200.0  # of the 800 of a search; a backward of ten lines takes about fifty
 MOST_TEXTS = 8  # for one factor: each takes a few tries
 
 # what fractions come with in formulas: of densities, of erf and gelu, of norms
@@ -58,7 +59,7 @@ class Factors:
         self._before, self.tries = self._along(at.original), 0.0
         factors: dict[ast.expr, float] = {}
         for node in (node for place in places(script) for node in place.subexpressions):
-            if node not in factors and known.of.get(id(node)) != KnownValue():
+            if self.tries < MOST_TRIES and node not in factors and known.of.get(id(node)) != KnownValue():
                 factors.update(_shared(node, self._solved(node)))
         at_hand = {repr(c): c for c in constants} | dict(_at_hand(at.point))
         self.texts: dict[int, list[str]] = {}
