@@ -25,6 +25,7 @@ from nbautograd.core.numerics.constants import LARGEST_NUMERATOR, RECOGNISED, SL
 
 STEPS = 6  # of the secant method: one where t enters linearly, five where it stands in an exponent
 MOST_TRIES = 200.0  # of the 800 of a search; a backward of ten lines takes about fifty
+SMALL_NUMBER = 12  # largest denominator that a person writes, and numerator beside a root
 MOST_TEXTS = 8  # for one factor: each takes a few tries
 
 # what fractions come with in formulas: of densities, of erf and gelu, of norms
@@ -146,10 +147,11 @@ def written(c: float) -> str | None:
         ('2 / pi ** 0.5', '0.75', None)
     """
     for text, value in IRRATIONAL:
+        most = SMALL_NUMBER if text else LARGEST_NUMERATOR  # hundreds beside a root come near any number by chance
         for root, above in ((value, True), (1 / value, False)):
-            for below in range(1, 13):
+            for below in range(1, SMALL_NUMBER + 1):
                 p = c / root * below
-                if 0 < abs(round(p)) < LARGEST_NUMERATOR and abs(p - round(p)) <= RECOGNISED * abs(p):
+                if 0 < abs(round(p)) <= most and abs(p - round(p)) <= RECOGNISED * abs(p):
                     return _fraction(round(p), below, text, above)
     return None
 
