@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core.explaining.torch_errors import WATCHED_CALL
 from nbautograd.errors import CommandError
 from nbautograd.messages import language, text
 from nbautograd.views.bundle import written
@@ -138,7 +139,7 @@ def _programs_own(error: BaseException, code: CodeType) -> TracebackType | None:
             entries.clear()
         if name == "handle_torch_function" and file == torch.overrides.__file__:
             entries.pop()
-        elif not file.startswith(_OURS):
+        elif not file.startswith(_OURS) and name != WATCHED_CALL:
             entries.append(trace)
         trace = trace.tb_next
     own: TracebackType | None = None

@@ -104,6 +104,21 @@ def test_a_program_that_writes_runs_once_and_its_files_are_as_it_wrote_them(tmp_
     "text",
     [
         BROKEN,
+        """
+        import torch, warnings
+        y = torch.ones(3, requires_grad=True) * 2
+        for k in range(2):
+            y.grad
+            torch.nn.functional.mse_loss(torch.ones(2), torch.ones(2, 1))
+        y.grad, torch.ones(2).T
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            torch.nn.Softmax()(y), torch.tensor(y)
+        print([(each.filename, each.lineno) for each in caught])
+        warnings.filterwarnings("ignore", module="__main__")
+        torch.tensor(y)
+        {}["accuracy"]
+        """,
         pytest.param(
             "import torch\ntorch.optim.SGD([torch.ones(1) * 2], 0.1)\ntorch.nn.Linear(2, 1)(3)",
             marks=pytest.mark.nightly,

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from nbautograd.core.explaining.cause import SourceLine
-from nbautograd.core.explaining.torch_errors import entries, is_torch
+from nbautograd.core.explaining.torch_errors import WATCHED_CALL, entries, is_torch
 from nbautograd.core.forks import cached
 from nbautograd.core.graphs.names import tensors_in
 from nbautograd.core.stumbles import ask
@@ -27,7 +27,7 @@ from nbautograd.core.torch_private.tensors import data_address, storage_address
 from nbautograd.core.user_source import tree_of
 
 PACKAGE = __name__.partition(".")[0]
-_OURS = os.path.dirname(os.path.abspath(sys.modules[PACKAGE].__file__ or "")) + os.sep
+OURS = os.path.dirname(os.path.abspath(sys.modules[PACKAGE].__file__ or "")) + os.sep
 _STANDARD = os.path.join(sysconfig.get_paths()["stdlib"], "")
 _HOSTS = tuple(f"{os.sep}{name}{os.sep}" for name in ("IPython", "ipykernel", "nbclient", "_pytest", "pluggy"))
 
@@ -35,7 +35,7 @@ _HOSTS = tuple(f"{os.sep}{name}{os.sep}" for name in ("IPython", "ipykernel", "n
 @lru_cache(maxsize=1_000)  # a watched run asks of every frame of every call
 def is_users(file: str) -> bool:
     """Return True for a file or cell that is neither torch's, nor this package's, nor the notebook's machinery."""
-    if is_torch(file) or file.startswith((_OURS, "<frozen")) or any(host in file for host in _HOSTS):
+    if is_torch(file) or file.startswith((OURS, "<frozen")) or any(host in file for host in _HOSTS):
         return False
     return not file.startswith(_STANDARD) or "site-packages" in file
 
@@ -43,9 +43,13 @@ def is_users(file: str) -> bool:
 def users_frame(stop: Callable[[FrameType], bool] | None = None) -> FrameType | None:
     """Return the innermost of the user's frames that run, or a frame inside it at which to stop."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_users(frame.f_code.co_filename) and not (stop is not None and stop(frame)):
+    while frame is not None and not _runs_users_code(frame.f_code) and not (stop is not None and stop(frame)):
         frame = frame.f_back
     return frame
+
+
+def _runs_users_code(code: CodeType) -> bool:
+    return code.co_name != WATCHED_CALL and is_users(code.co_filename)
 
 
 def place_of(code: CodeType, line: int, scope: Mapping[str, Any]) -> SourceLine:

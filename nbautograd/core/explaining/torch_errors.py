@@ -63,11 +63,15 @@ def ending(error: BaseException) -> str:
     return f"{type(error).__name__}: {kind_of(error) or NUMBER.sub('#', stumbles.said(error))}"
 
 
+WATCHED_CALL = "<watched call>"  # name of the frame, with the place of the user's, from which a watch calls torch
+
+
 def entries(error: BaseException) -> Iterator[TracebackType]:
     """Yield the entries of an error's traceback, the outermost first."""
     trace = error.__traceback__
     while trace is not None:
-        yield trace
+        if trace.tb_frame.f_code.co_name != WATCHED_CALL:
+            yield trace
         trace = trace.tb_next
 
 

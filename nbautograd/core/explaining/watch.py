@@ -28,7 +28,17 @@ from torch.utils.weak import WeakIdRef
 
 from nbautograd.core import pytrees, stumbles
 from nbautograd.core.explaining.cause import SourceLine
-from nbautograd.core.explaining.program import Program, node_of, nodes_behind, place_of, users_frame, version, window
+from nbautograd.core.explaining.program import (
+    OURS,
+    Program,
+    node_of,
+    nodes_behind,
+    place_of,
+    users_frame,
+    version,
+    window,
+)
+from nbautograd.core.explaining.torch_errors import WATCHED_CALL
 from nbautograd.core.graphs.names import variables_of
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.this_thread import undone
@@ -277,25 +287,25 @@ class Watch(TorchFunctionMode):
             if name == "grad=" and args[1] is None and args[0].grad is not None:
                 self.events.add(Removed(line_here(), self.passes), args[0])
             if name not in (*_VIEWS, "requires_grad=", "data="):
-                return func(*args, **kwargs)
+                return as_called(func, args, kwargs)
         if name in ("requires_grad=", "requires_grad_"):
             noted(self._note_switch, args, kwargs)
-            return func(*args, **kwargs)
+            return as_called(func, args, kwargs)
         if name == "data=":
             noted(self._note_taken_over, *args)
-            return func(*args, **kwargs)
+            return as_called(func, args, kwargs)
         if name in ("backward", "grad") and getattr(func, "__module__", "").startswith("torch"):
             roots = tensors_of(args[:1] or (kwargs.get("tensors"), kwargs.get("outputs"), kwargs.get("self")))
             starts = [node for root in roots if (node := node_of(root)) is not None]
             return self._differentiate(name, func, args, kwargs, roots, nodes_behind(*starts))
         if name == "_set_grad_enabled":
             noted(self._note_grad_mode, bool(args and args[0]))
-            return func(*args, **kwargs)
+            return as_called(func, args, kwargs)
         given = tensors_of((args, kwargs) if kwargs else args)
         before = [*map(version, given)]
         self._held = self._not_finite(given) if name.endswith("_") else set()
         first = next_sequence_number()
-        result = func(*args, **kwargs)
+        result = as_called(func, args, kwargs)
         if name not in _ASKED_ONLY:
             noted(self._note, name, args, given, before, result, first)
         return result
@@ -484,7 +494,7 @@ class Watch(TorchFunctionMode):
         graph = bool(given.get("create_graph"))
         kept = graph if given.get("retain_graph") is None else bool(given["retain_graph"])
         inputs = tensors_of(given.get("inputs"))
-        result = func(*args, **kwargs)
+        result = as_called(func, args, kwargs)
         ran = Pass(spot, name)
         self.events.add(ran)
         self.passes += 1
@@ -614,6 +624,28 @@ def line_here() -> Spot | None:
     return None if frame is None else Spot(frame.f_code, frame.f_lineno, frame.f_globals)
 
 
+_CALL: CodeType = (lambda func, args, kwargs: func(*args, **kwargs)).__code__.replace(co_name=WATCHED_CALL)
+
+
+@lru_cache(maxsize=1_000)
+def _call_from(file: str, line: int) -> CodeType:
+    return _CALL.replace(co_filename=file, co_firstlineno=line)
+
+
+def as_called(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call torch from a frame with the place and globals of the code that called it before it was watched.
+
+    What Python and torch warn of is said to be at the innermost frame, and shown or not by the line and module there.
+    """
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(OURS):
+        frame = frame.f_back
+    if frame.f_code is _HANDLED:  # of a function of torch's in Python, which is called a second time
+        frame = frame.f_back.f_back
+    return FunctionType(_call_from(frame.f_code.co_filename, frame.f_lineno), frame.f_globals)(func, args, kwargs)
+
+
+_HANDLED: CodeType = torch.overrides.handle_torch_function.__code__
 _DECORATOR: CodeType = torch.no_grad()(lambda: None).__code__
 
 
