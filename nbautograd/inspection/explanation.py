@@ -386,21 +386,21 @@ def explained_run(
         run: the program.
         where: how it was run, as in ``Explanation.run``.
     """
+    cause, program = cause_of_error(error, watch) if error is not None else (None, Program())
+    if error is not None and cause is not None:
+        return _explained(cause, program, where), cause, ending(error)
+    ended, raised = ("", ()) if error is None else (ending(error), (_raised(error, program),))
+    caught, inner = cause_of_error(watch.raised, watch) if watch.raised is not None else (None, program)
+    if caught is not None:
+        caught = replace(caught, findings=(*raised, *caught.findings, _note("caught")))
+        return _explained(caught, inner, where), None, ended
     if error is not None:
-        cause, program = cause_of_error(error, watch)
-        if cause is not None:
-            return _explained(cause, program, where), cause, ending(error)
-        raised = _raised(error, program)
         program.roots = program.roots or watch.roots
         seen = _seen(watch, program, None, "")
         if seen is None:
-            return Explanation("not_torch", (raised, _note("not_torch")), run=where), None, ending(error)
-        seen = replace(seen, findings=(raised, *seen.findings))
-        return _explained(seen, program, where), seen, ending(error)
-    caught, program = cause_of_error(watch.raised, watch) if watch.raised is not None else (None, Program())
-    if caught is not None:
-        caught = replace(caught, findings=(*caught.findings, _note("caught")))
-        return _explained(caught, program, where), None, ""
+            return Explanation("not_torch", (*raised, _note("not_torch")), run=where), None, ended
+        seen = replace(seen, findings=(*raised, *seen.findings))
+        return _explained(seen, program, where), seen, ended
     program = Program(roots=watch.roots or tuple(tensors_of(result)), watch=watch, scope=run.scope)
     cause = (_asked if run.asks else _seen)(watch, program, result, run.returned())
     if cause is None:

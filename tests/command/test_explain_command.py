@@ -55,6 +55,12 @@ PROGRAMS = {
     "None": ("import torch\nw = torch.ones(2, requires_grad=True)\nw.grad.zero_()", 1, "grad_none_no_backward"),
     "NaN": ("import torch\nloss = torch.tensor([-1.0]).log().sum()\nassert loss < 9", 1, "not_finite_log_negative"),
     "NaN and no error": ("import torch\nloss = torch.tensor([-1.0]).log().sum()", 1, "not_finite_log_negative"),
+    "raised as another error": (
+        "import torch\ny = torch.ones(2, requires_grad=True).exp()\ny += 1\ntry:\n    y.sum().backward()\n"
+        "except RuntimeError as error:\n    raise SystemExit('failed') from error",
+        1,
+        "in_place",
+    ),
     "an exit": ("import torch, sys\nsys.exit(0)", 0, "nothing"),
     "an exit with a status": ("import torch, sys\nsys.exit(3)", 2, "not_torch"),
     "an interrupt": ("import torch\nraise KeyboardInterrupt", 2, "not_torch"),
@@ -113,7 +119,7 @@ def test_a_program_that_writes_runs_once_and_its_files_are_as_it_wrote_them(tmp_
         y.grad, torch.ones(2).T
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            torch.nn.Softmax()(y), torch.tensor(y)
+            torch.nn.functional.softmax(y), torch.tensor(y)
         print([(each.filename, each.lineno) for each in caught])
         warnings.filterwarnings("ignore", module="__main__")
         torch.tensor(y)

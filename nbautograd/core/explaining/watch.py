@@ -632,6 +632,7 @@ def _call_from(file: str, line: int) -> CodeType:
     return _CALL.replace(co_filename=file, co_firstlineno=line)
 
 
+@hands_over
 def as_called(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Call torch from a frame with the place and globals of the code that called it before it was watched.
 
