@@ -153,13 +153,17 @@ def same_function(own: tuple[Any, tuple[Any, ...]], doubled: tuple[Any, tuple[An
 
 
 def _values(problem: Problem, weights: list[Tensor | None]) -> list[Tensor | None]:
-    """Return outputs, and the gradients for random cotangents: those in ``weights``, which the first call fills."""
+    """Return outputs, the gradients for random cotangents, and whether forward changes what it is given.
+
+    The cotangents are those in ``weights``, which the first call fills.
+    """
     with problem.session():
         outputs = problem.call()
         if not weights:
             weights.extend(cotangents(problem, outputs, 0))
         own = [v if v is None else v.to(y.dtype) for v, y in zip(weights, outputs, strict=True)]
-        return [*(y.detach() for y in outputs), *problem.vjp(outputs, own)]
+        changed = torch.tensor(problem.mutates_inputs)  # `x.float()` is a copy in double precision alone
+        return [*(y.detach() for y in outputs), *problem.vjp(outputs, own), changed]
 
 
 def close(a: Tensor | None, b: Tensor | None) -> bool:

@@ -95,6 +95,11 @@ class GarbageInDouble(Right):
         return x.exp() if x.dtype is torch.float32 else x.view(torch.float32)[..., ::2].double()
 
 
+# What `x.float()` returns is `x` itself in the program's dtype, and a copy in double precision.
+InPlaceInSingle = Fn.of("InPlaceInSingle", "x: y = x.float().exp_(); save(y); return y.clone()",
+    "grad: (y,) = saved; return grad * y")  # fmt: skip
+
+
 class WrongAbove(Right):
     """Wrong for positive inputs only, which the program may never have."""
 
@@ -156,8 +161,8 @@ def test_one_callable_can_be_audited_at_once():
 
 
 def test_a_kernel_for_one_dtype_is_checked_in_it():
-    report = audited((SingleOnly, leaf(3)), (GarbageInDouble, leaf(3)))
-    assert verdicts(report) == {"SingleOnly": "right", "GarbageInDouble": "right"}
+    report = audited((SingleOnly, leaf(3)), (GarbageInDouble, leaf(3)), (InPlaceInSingle, leaf(3)))
+    assert verdicts(report) == {"SingleOnly": "right", "GarbageInDouble": "right", "InPlaceInSingle": "wrong"}
     assert {s.dtype for f in report.functions for s in f.situations} == {"float32"}
 
 
