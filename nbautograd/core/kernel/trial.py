@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import is_floating
 from nbautograd.core.kernel.golden import Draw, Measured, Pair, Quantity, Values, readable
 from nbautograd.core.kernel.yardstick import Deviation, Excess, Sums, System, Yardstick, rms
+from nbautograd.core.numerics.arrays import Array
 
 TILES = (128, 64, 32, 16)  # what kernels cut dimensions into
 ALMOST = 0.99  # times the right gradient: a check that passes this cannot see a hundredth
@@ -168,7 +170,7 @@ class Track:
     @property
     def spread(self) -> float:
         """The spread of that factor among correct implementations."""
-        return 0.0 if self.whole is None else _share(self.whole.variance.sqrt(), self.whole)
+        return 0.0 if self.whole is None else _share(np.sqrt(self.whole.variance), self.whole)
 
     @property
     def resolution(self) -> float:
@@ -388,10 +390,11 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
     terms = rms(errors[-1]) if trial.backward else 0.0
     if trial.backward and track.quantity.kind == "output":
         del errors[-1]
+    yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, taken.tiny, directions, terms)
     entering = trial.entering[track.quantity.kind]
-    left = VANISHING if trial.pair.dtype is torch.float64 else CANCELLED
-    tiny = max(taken.tiny, left * entering) if rms(golden) <= VANISHING * entering else taken.tiny
-    yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, tiny, directions, terms)
+    if yard.size <= VANISHING * entering:
+        left = VANISHING if trial.pair.dtype is torch.float64 else CANCELLED
+        yard.tiny = max(taken.tiny, left * entering)
     error = got - golden
     track.deviation.add(yard, error)
     track.elsewhere = track.elsewhere or [Deviation() for _ in regions]
@@ -416,6 +419,6 @@ def _relative(squares: float, golden: float) -> float:
     return math.sqrt(squares / golden) if golden > 0 else (math.inf if squares > 0 else 0.0)
 
 
-def _share(value: Tensor, sums: Sums) -> float:
+def _share(value: Array, sums: Sums) -> float:
     norm = float(sums.norm.reshape(-1)[0])
     return float(value.reshape(-1)[0]) / norm if norm else 0.0

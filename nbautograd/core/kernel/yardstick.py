@@ -15,13 +15,17 @@ precision. Summed over several draws the spread shrinks beside a factor of 0.99,
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from nbautograd.core.numerics.arrays import Array
 
 # Unit roundoffs that a coherent error of a whole quantity, of a line, and of one entry may have beyond its spread: a
 # constant or a factor per row that was rounded once or twice.
@@ -96,22 +100,22 @@ class Sums:
     """
 
     directions: tuple[str, ...]
-    sums: Tensor
+    sums: tuple[Array, ...]
     known: tuple[int, ...]
     noisier: tuple[float, ...]
 
     @property
-    def error(self) -> Tensor:
+    def error(self) -> Array:
         """Sums of the error times the direction."""
         return self.sums[0]
 
     @property
-    def norm(self) -> Tensor:
+    def norm(self) -> Array:
         """Sums of the squared direction."""
         return self.sums[1]
 
     @property
-    def variance(self) -> Tensor:
+    def variance(self) -> Array:
         """What correct implementations give for the variance of ``error``."""
         return self.sums[2]
 
@@ -119,12 +123,13 @@ class Sums:
         """Return the rows of some directions."""
         rows = [self.directions.index(name) for name in names]
         known, noisier = tuple(self.known[k] for k in rows), tuple(self.noisier[k] for k in rows)
-        return Sums(tuple(names), self.sums[:, rows], known, noisier)
+        return Sums(tuple(names), tuple(one[rows] for one in self.sums), known, noisier)
 
     def beside(self, other: Sums) -> Sums:
         """Return the rows of both."""
         known, noisier = self.known + other.known, self.noisier + other.noisier
-        return Sums(self.directions + other.directions, torch.cat((self.sums, other.sums), 1), known, noisier)
+        sums = tuple(map(np.concatenate, zip(self.sums, other.sums, strict=True)))
+        return Sums(self.directions + other.directions, sums, known, noisier)
 
     def add(self, other: Sums) -> Sums:
         """Return the sums over the draws of both; a direction that one of them lacks has those of the other."""
@@ -133,18 +138,20 @@ class Sums:
             mine, theirs = ([name for name in one.directions if name not in both] for one in (self, other))
             return self.of(both).add(other.of(both)).beside(self.of(mine)).beside(other.of(theirs))
         known = tuple(a + b for a, b in zip(self.known, other.known, strict=True))
-        return Sums(self.directions, self.sums + other.sums, known, tuple(map(max, self.noisier, other.noisier)))
+        sums = tuple(a + b for a, b in zip(self.sums, other.sums, strict=True))
+        return Sums(self.directions, sums, known, tuple(map(max, self.noisier, other.noisier)))
 
     @property
-    def bound(self) -> Tensor:
+    def bound(self) -> Array:
         """The largest error that rounding explains."""
         groups = self.error.shape[1]
-        times = [n * spreads(groups, known) for n, known in zip(self.noisier, self.known, strict=True)]
-        return torch.addcmul(self.sums[3], self.variance.sqrt(), self.sums.new_tensor(times)[:, None])
+        times = [[n * spreads(groups, known)] for n, known in zip(self.noisier, self.known, strict=True)]
+        bound: Array = self.sums[3] + np.sqrt(self.variance) * times
+        return bound
 
     def excesses(self, level: Level, draws: bool = False) -> Iterator[Excess]:
         """Yield the worst sum along each direction."""
-        most = _quotient(self.error.abs(), self.bound).amax(1).tolist()
+        most = _quotient(np.abs(self.error), self.bound).max(1).tolist()
         for direction, ratio in zip(self.directions, most, strict=True):
             yield Excess(System(direction, level, draws), ratio)
 
@@ -188,36 +195,35 @@ class Yardstick:
         self.golden = golden if golden.dim() else golden.reshape(1)
         self.unit, self.tiny = unit, tiny
         self.error = yardstick.reshape(self.golden.shape)
-        self.size, self.own = rms(self.golden), rms(self.error)
+        self.squares = self.error.square()  # of all correct errors together
+        self.norm, entries = self.golden.square().sum(-1), self.golden.numel()
+        self.size, self.own = math.sqrt(float(self.norm.sum()) / entries), rms(self.error)
         self.noise = max(self.own, 0.3 * unit * self.size)
         most = ROUGHER * max(self.noise, terms)
         fine = UNIT_OF_FLOAT32 / unit
         self.correct = [self.error, *(_limited(s.reshape(self.golden.shape), most, fine) for s in samples)]
-        self.known = len(self.correct) * self.golden.numel()
-        self.squares = self.error.square()  # of all correct errors together
+        self.known = len(self.correct) * entries
         for sample in self.correct[1:]:
             self.squares.addcmul_(sample, sample)
+        self.lines = self.squares.sum(-1)
         most = OVERALL if fine >= 1 else 1.0
         self.level = max(OVERALL * self.noise, *(most * rms(sample) for sample in self.correct[1:]), 0.0)
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
-        self._known: dict[Level, Tensor] = {}
+        self._known: dict[Level, tuple[Array, ...]] = {}
         self._entries: tuple[Tensor, Tensor, float] | None = None
-        self._some: tuple[Tensor, float, Tensor, Tensor] | None = None
+        self._some: tuple[Array, float, Array, Array] | None = None
 
     def _entry_bounds(self) -> tuple[Tensor, Tensor, float]:
         """Return what each entry may be off by with one sign, the spread of its noise, and the unit of that."""
         if self._entries is None:
-            dim = -1 if self.golden.shape[-1] >= 8 else tuple(range(self.golden.dim()))
-            count = len(self.correct)
-            lines = self.squares.mean(dim, keepdim=True) / count
+            count, size = len(self.correct), self.golden.shape[-1]
+            lines = (self.lines if size >= 8 else self.lines.mean())[..., None] / (count * size)
             # what the entries of a line are sums of may have been rounded once for all of them, so that a line, too, is
             # one sample: beside its neighbours, whose terms are as large where its own cancel
             least = max(float(lines.mean()), (UNKNOWN * self.unit * self.size) ** 2)
-            lines = (count * lines + PRIOR * least) / (count + PRIOR)
+            lines.mul_(count).add_(PRIOR * least).mul_(PRIOR / (least or 1.0) / (count + PRIOR))
             # roots in float32 take a fifth of the time; none is too small or too large for it, beside the mean square
-            spread = (
-                torch.add(lines.mul_(PRIOR / (least or 1.0)), self.squares, alpha=1 / (least or 1.0)).float().sqrt_()
-            )
+            spread = torch.add(lines, self.squares, alpha=1 / (least or 1.0)).float().sqrt_()
             floor = self.golden.abs().mul_(ENTRY * self.unit).add_(self.tiny)
             self._entries = floor, spread, math.sqrt((least or 1.0) / (count + PRIOR))
         return self._entries
@@ -243,19 +249,19 @@ class Yardstick:
         if not middle > 0:
             return [1.0] * (1 + len(along))
         some = _some(error)
-        left = torch.cat((some[None], some - along * _quotient((along * some).sum(1, keepdim=True), norm)))
-        medians = _quotient(left.abs_(), spread).median(1)[0].tolist()
+        left = np.concatenate((some[None], some - along * _quotient((along * some).sum(1, keepdims=True), norm)))
+        medians = _median(_quotient(np.abs(left), spread)).tolist()
         return [min(max(one / middle, 1.0), NOISE) for one in medians]
 
-    def _middle(self) -> tuple[Tensor, float, Tensor, Tensor]:
+    def _middle(self) -> tuple[Array, float, Array, Array]:
         """Return some entries' spread, the median of correct errors in its units, directions there, their squares."""
         if self._some is None:
-            _, spread, unit = self._entry_bounds()
-            spread = _some(spread).to(torch.float64) * unit
-            correct = torch.stack([_some(one) for one in self.correct])
-            along = torch.stack([torch.ones_like(spread) if v is None else _some(v) for v in self.directions.values()])
-            middle = float(_quotient(correct.abs(), spread).median())
-            self._some = spread, middle, along, along.square().sum(1, keepdim=True)
+            _, wide, unit = self._entry_bounds()
+            spread = _some(wide) * unit
+            correct = np.stack([_some(one) for one in self.correct])
+            along = np.stack([np.ones_like(spread) if v is None else _some(v) for v in self.directions.values()])
+            middle = float(_median(_quotient(np.abs(correct), spread).reshape(-1)))
+            self._some = spread, middle, along, np.square(along).sum(1, keepdims=True)
         return self._some
 
     def sums(self, error: Tensor, noisier: Sequence[float] | None = None) -> dict[Level, Sums]:
@@ -263,48 +269,50 @@ class Yardstick:
         noisier = self.noisier(error)[1:] if noisier is None else noisier
         error = error.reshape(self.golden.shape)
         names, known = tuple(self.directions), (self.known,) * len(self.directions)
-        lines = torch.stack([self._along(v, error) for v in self.directions.values()])
-        tables: dict[Level, Tensor] = {"whole": lines.sum(-1, keepdim=True)}
+        rows = [self._along(v, error) for v in self.directions.values()]
+        # small from here on: NumPy takes a third of the time of so many small operations
+        lines = torch.stack([*itertools.chain(*rows)]).cpu().numpy().reshape(len(rows), len(rows[0]), -1)
+        tables: dict[Level, Array] = {"whole": lines.sum(-1, keepdims=True)}
         if lines.shape[-1] > 1:
             tables["lines"] = lines
         if not self._known:
             self._known = {level: self._measured(t[:, 1:-3], t[:, -3:], level) for level, t in tables.items()}
         return {
-            level: Sums(names, torch.cat((table[None, :, 0], self._known[level])), known, tuple(noisier))
+            level: Sums(names, (table[:, 0], *self._known[level]), known, tuple(noisier))
             for level, table in tables.items()
         }
 
-    def _along(self, v: Tensor | None, error: Tensor) -> Tensor:
+    def _along(self, v: Tensor | None, error: Tensor) -> list[Tensor]:
         """Return sums over lines: of the error along a direction; the first time also of what it is measured by.
 
         These are correct errors, golden values, the direction itself and squares of correct errors along it.
         """
+        sums = [(error if v is None else error * v).sum(-1)]
+        if self._known:
+            return sums
+        if v is None:
+            golden, norm = self.golden.sum(-1), torch.full_like(self.norm, error.shape[-1])
+            return [*sums, *(t.sum(-1) for t in self.correct), golden, norm, self.lines]
+        golden, norm = (self.norm if v is self.golden else (t * v).sum(-1) for t in (self.golden, v))
+        products = [t * v for t in self.correct]
+        sums += [*(t.sum(-1) for t in products), golden, norm]
+        return [*sums, torch.stack([t.square_().sum(-1) for t in products]).sum(0)]
 
-        def along(t: Tensor) -> Tensor:
-            return t.sum(-1) if v is None else torch.linalg.vecdot(t, v)
-
-        sums = [along(error)]
-        if not self._known:
-            golden = along(self.golden)
-            norm = golden if v is self.golden else torch.full_like(golden, error.shape[-1]) if v is None else along(v)
-            sums += [*map(along, self.correct), golden, norm, along(self.squares if v is None else self.squares * v)]
-        return torch.stack(sums).reshape(len(sums), -1)
-
-    def _measured(self, correct: Tensor, others: Tensor, level: Level) -> Tensor:
-        golden, norm, apart = others.unbind(1)
-        squares, count = correct.square().mean(1), correct.shape[1]
-        pooled = _quotient(squares, norm).mean(1, keepdim=True).mul_(PRIOR / (count + PRIOR))
-        variance = squares.mul_(count / (count + PRIOR)).addcmul_(norm, pooled)
+    def _measured(self, correct: Array, others: Array, level: Level) -> tuple[Array, ...]:
+        golden, norm, apart = others.transpose(1, 0, 2)
+        squares, count = np.square(correct).mean(1), correct.shape[1]
+        pooled = _quotient(squares, norm).mean(1, keepdims=True)
+        variance = (count * squares + PRIOR * norm * pooled) / (count + PRIOR)
         # what cancels in the reference, as the errors of a line from which its mean was taken last, need not elsewhere
-        usual = _quotient(apart, norm).mean(1, keepdim=True).mul_(PRIOR / (count + PRIOR))
-        torch.maximum(variance, apart.addcmul_(norm, usual).div_(count), out=variance)
+        usual = _quotient(apart, norm).mean(1, keepdims=True)
+        variance = np.maximum(variance, (apart + norm * usual * (PRIOR / (count + PRIOR))) / count)
         # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance; along
         # themselves they are never zero by chance
-        typical, root = _quotient(golden.square(), norm).mean(1, keepdim=True).sqrt_(), norm.sqrt()
+        typical, root = np.sqrt(_quotient(golden**2, norm).mean(1, keepdims=True)), np.sqrt(norm)
         typical[0] = 0.0
         coherent = COHERENT if level == "whole" else COHERENT_LINE
-        size = torch.maximum(golden.abs(), typical * root).mul_(coherent * self.unit)
-        return torch.stack((norm, variance, size.add_(root, alpha=self.tiny)))
+        size = np.maximum(np.abs(golden), typical * root) * (coherent * self.unit)
+        return norm, variance, size + self.tiny * root
 
 
 @dataclass
@@ -340,8 +348,9 @@ class Deviation:
         error = error.reshape(yardstick.golden.shape)
         noisier = yardstick.noisier(error)
         sums = yardstick.sums(error, noisier[1:])
-        ratio, size = error.abs().div_(yardstick.allowed(error, noisier[0])), rms(error)
-        most = float(ratio.max())
+        allowed, size = yardstick.allowed(error, noisier[0]), rms(error)
+        ratio = torch.div(error, allowed, out=allowed).abs_()
+        most = float(ratio.amax())
         self._note(Excess(System("ones", "entries"), most))
         if most > 1:
             beyond = ratio > 1
@@ -356,7 +365,7 @@ class Deviation:
                 self._note(excess)
             self.total[level] = self.total[level].add(one) if level in self.total else one
         lines = sums.get("lines", sums["whole"])
-        explained = _quotient(lines.error.square(), lines.norm).sum(1).tolist()
+        explained = _quotient(lines.error**2, lines.norm).sum(1).tolist()
         for direction, share in zip(lines.directions, explained, strict=True):
             self.along[direction] = self.along.get(direction, 0.0) + share
 
@@ -379,7 +388,7 @@ class Deviation:
                 found = list(one.excesses(level, draws=True))
             else:  # of one draw they are its own
                 systems = [System(name, level) for name in one.directions]
-                found = [replace(self.excesses[s], system=replace(s, draws=True)) for s in systems]
+                found = [Excess(System(s.direction, level, True), self.excesses[s].ratio) for s in systems]
             for excess in found:
                 self._note(excess)
 
@@ -404,11 +413,19 @@ def rms(tensor: Tensor) -> float:
     return float(torch.linalg.vector_norm(tensor)) / math.sqrt(tensor.numel()) if tensor.numel() else 0.0
 
 
-def _some(tensor: Tensor) -> Tensor:
+def _some(tensor: Tensor) -> Array:
     flat = tensor.reshape(-1)
-    return flat[:: len(flat) // MEDIAN_ENTRIES | 1]
+    return flat[:: len(flat) // MEDIAN_ENTRIES | 1].to("cpu", torch.float64).numpy()
 
 
-def _quotient(a: Tensor, b: Tensor) -> Tensor:
+def _median(values: Array) -> Array:
+    middle = (values.shape[-1] - 1) // 2
+    return np.partition(values, middle)[..., middle]
+
+
+def _quotient(a: Array, b: Array) -> Array:
     """Return a / b, where 0 / 0 is 0; b is not negative, and where it is 0 neither is a."""
-    return (a / b).nan_to_num_(0.0, math.inf, -math.inf)
+    with np.errstate(all="ignore"):
+        quotient = a / b
+    quotient[np.isnan(quotient)] = 0.0
+    return quotient

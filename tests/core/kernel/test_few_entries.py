@@ -210,4 +210,4 @@ def test_sums_over_lines_are_those_of_their_entries(shape: tuple[int, ...]) -> N
     for level, one, v in rows:
         for got, product in ((one.error[0], error * v), (one.norm[0], v * v)):
             lines = product.sum(-1).reshape(-1)
-            assert torch.allclose(got, lines if level == "lines" else lines.sum(0, keepdim=True))
+            assert torch.allclose(torch.from_numpy(got), lines if level == "lines" else lines.sum(0, keepdim=True))
