@@ -195,8 +195,10 @@ def _saved(name: str, tensor: Tensor) -> str:
     return f'data["{name}"]' + (".requires_grad_()" if tensor.requires_grad else "")
 
 
-def _argument(name: str, item: Any, tensor: Callable[[str, Tensor], str] = _saved) -> str:
-    """Return an argument as a script writes it, its tensors by the given function.
+def _argument(
+    name: str, item: Any, tensor: Callable[[str, Tensor], str] = _saved, value: Callable[[Any], str] = repr
+) -> str:
+    """Return an argument as a script writes it, its tensors, and its numbers and texts, by the given functions.
 
     Raises:
         NoScript: for what has no such form.
@@ -207,10 +209,12 @@ def _argument(name: str, item: Any, tensor: Callable[[str, Tensor], str] = _save
         return f'float("{item}")'
     if isinstance(item, (torch.device, torch.Size)):
         return f"torch.{item!r}".replace("torch.torch.", "torch.")
-    if isinstance(item, (type(None), bool, int, float, complex, str, bytes, torch.dtype)):
+    if isinstance(item, (type(None), bool, torch.dtype)):
         return repr(item)
+    if isinstance(item, (int, float, complex, str, bytes)):
+        return value(item)
     if type(item) in (list, tuple):
-        inside = ", ".join(_argument(f"{name}_{k}", x, tensor) for k, x in enumerate(item))
+        inside = ", ".join(_argument(f"{name}_{k}", x, tensor, value) for k, x in enumerate(item))
         return f"[{inside}]" if isinstance(item, list) else f"({inside},)" if item else "()"
     raise NoScript("audit.repro_name", name=type(item).__name__)
 
@@ -436,6 +440,8 @@ _WIDE = "\n\ntorch.set_default_dtype(torch.float64)  # of the buffers that forwa
 def as_code(item: Any, redact: bool = False) -> tuple[bool, str]:
     """Return whether an argument is written with its own numbers, and the argument as code.
 
+    Redacted, tensors have other numbers, and what is a number or a text by itself is left out as ``...``.
+
     Raises:
         NoScript: for what has no such form.
     """
@@ -444,17 +450,19 @@ def as_code(item: Any, redact: bool = False) -> tuple[bool, str]:
     def written(_: str, tensor: Tensor) -> str:
         short = tensor.layout == torch.strided and tensor.numel() <= MOST_WRITTEN
         exact.append(not redact and short and bool(torch.isfinite(tensor).all()))
+        if redact and not (tensor.is_floating_point() or tensor.is_complex()):
+            return f"torch.zeros({tuple(tensor.shape)}, dtype={tensor.dtype})"
         if not exact[-1]:
             return _random(tensor)
         grad = ", requires_grad=True" * tensor.requires_grad
         return f"torch.tensor({tensor.tolist()}, dtype={tensor.dtype}{grad})"
 
-    code = _argument("", item, written)
+    code = _argument("", item, written, (lambda _: "...") if redact else repr)
     return all(exact), code
 
 
 def _random(tensor: Tensor) -> str:
-    if tensor.is_floating_point():
+    if tensor.is_floating_point() or tensor.is_complex():
         grad = ".requires_grad_()" * tensor.requires_grad
         return f"torch.randn({tuple(tensor.shape)}).to({tensor.dtype}){grad}"
     if tensor.numel() > MOST_NAMES:
