@@ -185,7 +185,7 @@ def _of_tensor(tensor: torch.Tensor, names: Mapping[str, Any] | None) -> Explana
         found = _explained(cause, program)
         unseen = cause.did is None and cause.code.startswith(("no_grad", "not_finite"))
         return replace(found, findings=(*found.findings, _run_tensor(names))) if unseen else found
-    if of_tensor(tensor) == "not_a_leaf" and _is_inside(tensor, program):
+    if of_tensor(tensor) == "not_a_leaf" and (tensor.numel() != 1 or _is_inside(tensor, program)):
         name = program.name_of(tensor)
         finding = reason_finding("not_a_leaf", name=name or "?", at="")
         return Explanation(finding.code, (finding,), name)
@@ -228,7 +228,8 @@ def _of_leaf(tensor: torch.Tensor, program: Program, names: Mapping[str, Any] | 
     name = program.name_of(tensor)
     if tensor.grad is not None:
         if cause := of_gradients(program, [tensor]):
-            return _explained(cause, program)
+            found = _explained(cause, program)
+            return replace(found, findings=(replace(found.findings[0], hints="what"), _run_tensor(names)))
         optimizers = {n: v for n, v in program.variables.items() if isinstance(v, torch.optim.Optimizer)}
         held = [parameter for one in optimizers.values() for group in one.param_groups for parameter in group["params"]]
         if not optimizers or any(parameter is tensor for parameter in held):

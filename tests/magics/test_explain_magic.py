@@ -264,6 +264,13 @@ def test_a_gradient_that_a_function_brought_and_removed_is_not_said_never_to_hav
     assert (found.code, found.did.line) == ("grad_none_removed", 4)
 
 
+def test_of_a_gradient_that_is_not_finite_the_run_is_offered_that_shows_its_line(notebook):
+    notebook("w = torch.zeros(2, requires_grad=True)\nw.sqrt().sum().backward()")
+    found = explained(notebook, "w")
+    assert (found.code, offers(str(found))) == ("not_finite", ["w --run"])
+    assert explained(notebook, "w --run").did.line == 2
+
+
 def test_a_tensor_may_have_any_name(notebook):
     notebook("on = torch.zeros(2, requires_grad=True)\noff = on.sqrt().sum()")
     assert explained(notebook, "off").code == "not_finite_sqrt_at_zero"

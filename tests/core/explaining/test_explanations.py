@@ -124,6 +124,9 @@ def test_a_tensor_that_is_no_leaf_keeps_no_grad():
     found = explain(scale)
     assert (found.code, found.tensor) == ("grad_none_not_a_leaf", "scale")
     assert explain(loss).code == "nothing"  # nothing was computed from it
+    lost = scale * 3
+    (lost.detach() * scale).sum().backward()
+    assert explain(lost).code == "grad_none_not_a_leaf"
     kept = torch.ones(2, requires_grad=True).double()
     kept.retain_grad()
     out = kept.sum()
