@@ -251,20 +251,15 @@ class Trial:
         """Take in one draw."""
         if not self.tracks:
             self.tracks = [Track(quantity) for quantity in self._quantities(measured.golden)]
-        flowing, inputs = (
-            measured.draw.grad_outputs,
-            [x for x in measured.draw.inputs if is_floating(x) and readable(x)],
-        )
-        self.entering = {kind: _largest(tensors) for kind, tensors in (("gradient", flowing), ("output", inputs))}
+        inputs = [x for x in measured.draw.inputs if is_floating(x) and readable(x)]
+        self.entering = {"gradient": _largest(measured.draw.grad_outputs), "output": _largest(inputs)}
         golden, yardstick, candidate = measured.golden.double(), measured.yardstick.double(), measured.candidate
         for k, track in enumerate(self.tracks):
             if track.other_shape is not None:
                 continue
             samples = [sample.tensors[k] for sample in measured.samples]
             coarse = [t.dtype for t in (measured.yardstick.tensors[k],) if t is not None]
-            track.unit = max(
-                (float(torch.finfo(dtype).eps) / 2 for dtype in (*coarse, self.pair.rounding)), default=0.0
-            )
+            track.unit = max(float(torch.finfo(dtype).eps) / 2 for dtype in (*coarse, self.pair.rounding))
             got = candidate.tensors[k] if k < len(candidate.tensors) else None
             taken = _taken(track, golden[k], yardstick[k], samples, got, self._directions(measured, k), self)
             if taken is None:
@@ -304,15 +299,17 @@ class Taken:
     """Values of one quantity at one draw, all in float64; zero where they are not finite.
 
     Attributes:
-        golden, yardstick, candidate: values.
-        samples: of the reference with random rounding.
+        golden, candidate: values.
+        yardstick, error: what the reference and the Function are off by.
+        samples: what the reference is off by with random rounding.
         directions: the other tensors of its shape, by name.
         tiny: what a number near zero may be off by.
     """
 
     golden: Tensor
-    yardstick: Tensor
     candidate: Tensor
+    yardstick: Tensor
+    error: Tensor
     samples: list[Tensor]
     directions: Mapping[str, Tensor]
     tiny: float
@@ -329,9 +326,9 @@ def _taken(
 ) -> Taken | None:
     """Return the values of one quantity at one draw; None where there is nothing to compare."""
     if golden is None:
-        golden = None if candidate is None else torch.zeros_like(candidate, dtype=torch.float64)
-        if golden is None:
+        if candidate is None:
             return None
+        golden = torch.zeros_like(candidate, dtype=torch.float64)
     yardstick = torch.zeros_like(golden) if yardstick is None else yardstick
     track.shape, track.entries = tuple(golden.shape), golden.numel()
     if candidate is None:
@@ -344,12 +341,13 @@ def _taken(
     if golden.numel() == 0:
         return None
     got = candidate.to(torch.float64)
-    rounded = [torch.zeros_like(golden) if s is None else s for s in samples]
-    if not all(map(_finite, (golden, yardstick, got, *rounded))):
-        golden, yardstick, got, *rounded = _masked(track, golden, yardstick, got, rounded)
+    values = [yardstick, got, *(torch.zeros_like(golden) if s is None else s for s in samples)]
+    errors = [value - golden for value in values]
+    if not all(map(_finite, errors)):
+        golden, got, errors = _masked(track, golden, *values)
     smallest = torch.finfo(trial.pair.rounding)
     tiny = float(smallest.smallest_normal) * float(smallest.eps)
-    return Taken(golden, yardstick, got, rounded, directions, tiny)
+    return Taken(golden, got, errors[0], errors[1], errors[2:], directions, tiny)
 
 
 def _finite(tensor: Tensor) -> bool:
@@ -357,8 +355,8 @@ def _finite(tensor: Tensor) -> bool:
 
 
 def _masked(
-    track: Track, golden: Tensor, yardstick: Tensor, got: Tensor, rounded: Sequence[Tensor]
-) -> tuple[Tensor, ...]:
+    track: Track, golden: Tensor, yardstick: Tensor, got: Tensor, *rounded: Tensor
+) -> tuple[Tensor, Tensor, list[Tensor]]:
     known, expected = torch.isfinite(golden), torch.isfinite(yardstick)
     same = (got == golden) | (got.isnan() & golden.isnan())
     track.undefined |= bool(golden.isnan().any())
@@ -366,36 +364,34 @@ def _masked(
     track.overflown += int((known & ~expected).sum())
     track.nonfinite = max(track.nonfinite, int((known & expected & ~torch.isfinite(got)).sum()))
     valid = known & expected & torch.isfinite(got)
+    looked_at = int(valid.sum())
     for sample in rounded:
         valid &= torch.isfinite(sample)
-    looked_at = known & expected & torch.isfinite(got)
-    track.unsampled |= 2 * int(valid.sum()) < int(looked_at.sum())
-    return tuple(torch.where(valid, t, 0.0) for t in (golden, yardstick, got, *rounded))
+    track.unsampled |= 2 * int(valid.sum()) < looked_at
+    golden, yardstick, got, *others = (torch.where(valid, t, 0.0) for t in (golden, yardstick, got, *rounded))
+    return golden, got, [t - golden for t in (yardstick, got, *others)]
 
 
 def _stacked(draws: Sequence[Taken]) -> Taken:
-    golden, yardstick, candidate = (
-        torch.stack([getattr(one, name) for one in draws]) for name in ("golden", "yardstick", "candidate")
-    )
+    fields = ("golden", "candidate", "yardstick", "error")
+    golden, got, yardstick, error = (torch.stack([getattr(one, name) for one in draws]) for name in fields)
     samples = [torch.stack(alike) for alike in zip(*(one.samples for one in draws), strict=True)]
     names = [name for name in draws[0].directions if all(name in one.directions for one in draws)]
     directions = {name: torch.stack([one.directions[name] for one in draws]) for name in names}
-    return Taken(golden, yardstick, candidate, samples, directions, max(one.tiny for one in draws))
+    return Taken(golden, got, yardstick, error, samples, directions, max(one.tiny for one in draws))
 
 
 def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) -> None:
     """Look for what rounding does not explain."""
-    golden, got, directions = taken.golden, taken.candidate, taken.directions
-    errors = [sample - golden for sample in taken.samples]
+    golden, error, directions, errors = taken.golden, taken.error, taken.directions, [*taken.samples]
     terms = rms(errors[-1]) if trial.backward else 0.0
     if trial.backward and track.quantity.kind == "output":
         del errors[-1]
-    yard = Yardstick(golden, taken.yardstick - golden, errors, track.unit, taken.tiny, directions, terms)
+    yard = Yardstick(golden, taken.yardstick, errors, track.unit, taken.tiny, directions, terms)
     entering = trial.entering[track.quantity.kind]
     if yard.size <= VANISHING * entering:
         left = VANISHING if trial.pair.dtype is torch.float64 else CANCELLED
         yard.tiny = max(taken.tiny, left * entering)
-    error = got - golden
     track.deviation.add(yard, error)
     track.elsewhere = track.elsewhere or [Deviation() for _ in regions]
     for region, one in zip(regions, track.elsewhere, strict=True):
@@ -406,7 +402,7 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
         track.allowed = min(track.allowed, float(yard.allowed(error.reshape(yard.golden.shape)).median()) / yard.size)
     if trial.power and track.quantity.kind == "gradient" and yard.size > 0:
         flowing = [t for name, t in directions.items() if name.startswith("grad_output")]
-        for code, wrong in mutations(got, directions, flowing, len(track.shape)):
+        for code, wrong in mutations(taken.candidate, directions, flowing, len(track.shape)):
             mutant = track.mutants.setdefault(code, Deviation())
             mutant.add(yard, wrong.to(track.dtype).to(torch.float64) - golden)
 

@@ -232,8 +232,7 @@ class Yardstick:
         """Return the largest error that each entry may have, of a Function as noisy as the middle of its errors is."""
         floor, spread, unit = self._entry_bounds()
         z = (self.noisier(error)[0] if noisier is None else noisier) * spreads(self.golden.numel(), self.known)
-        allowed = spread.to(torch.float64)
-        return torch.add(floor, allowed, alpha=unit * z, out=allowed)
+        return torch.add(floor, spread, alpha=unit * z)
 
     def noisier(self, error: Tensor) -> list[float]:
         """Return how many times the noise of correct implementations an error has, by the median of both.
@@ -384,12 +383,7 @@ class Deviation:
             ratio = math.sqrt(self.squares / self.entries) / bound if bound else 0.0
             self._note(Excess(System("ones", "noise", draws=True), ratio))
         for level, one in self.total.items():
-            if self.draws > 1:
-                found = list(one.excesses(level, draws=True))
-            else:  # of one draw they are its own
-                systems = [System(name, level) for name in one.directions]
-                found = [Excess(System(s.direction, level, True), self.excesses[s].ratio) for s in systems]
-            for excess in found:
+            for excess in one.excesses(level, draws=True):
                 self._note(excess)
 
     def share(self, direction: str) -> float:
