@@ -443,6 +443,22 @@ v = torch.ones(2, requires_grad=True)
 h = (w * 2).detach()  # did
 (h * v).sum().backward()
 w = w - 0.1 * w.grad
+=== a Function that returns None | grad_none_returned_none | w
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, a, b):
+        ctx.save_for_backward(b)
+        return a * b * n
+    @staticmethod
+    def backward(ctx, g):
+        b, = ctx.saved_tensors
+        return None, g * b, None  # did
+v, w = (torch.ones(2, requires_grad=True) for _ in range(2))
+for _ in range(2):
+    v.grad = None
+    out = Product.apply(1, v, w.exp())
+    out.sum().backward()
+w.grad.norm()
 === a gradient read before backward | grad_none_no_backward | w
 w = torch.ones(2, requires_grad=True)
 loss = (w * 2).sum()

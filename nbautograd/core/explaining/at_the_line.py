@@ -118,7 +118,7 @@ def returned(program: Program, kind: str) -> ErrorCause | None:
     argument = source.inputs[index] if 0 <= index < len(others) else last if index == len(others) else ""
     if last.startswith("*") and index >= len(others):
         argument = f"{last.lstrip('*')}[{index - len(others)}]"
-    did = _line(program, cls, source, index, kind)
+    did = returned_line(program, cls, source, index, kind)
     shown: dict[str, Any] = {"function": cls.__name__, "argument": argument, "inputs": ", ".join(source.inputs)}
     shown |= {"line": did.line if did is not None else 0, "number": index + 1}
     for pattern, names in (
@@ -156,7 +156,7 @@ def _function(program: Program) -> type | None:
     return next((cls for name in called if isinstance(cls := program.variables.get(name), type)), None)
 
 
-def _line(program: Program, cls: type, source: FunctionSource, index: int, kind: str) -> SourceLine | None:
+def returned_line(program: Program, cls: type, source: FunctionSource, index: int, kind: str) -> SourceLine | None:
     """Return the line of the value that was returned, or of the call in forward; None where it may be another."""
     method = "forward" if kind in ("mark_dirty", "save_for_backward") else "backward"
     names = ("forward", "setup_context") if method == "forward" else ("backward",)

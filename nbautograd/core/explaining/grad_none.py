@@ -10,13 +10,15 @@ from typing import Any
 import torch
 from torch import nn
 
+from nbautograd.core.explaining.at_the_line import returned_line
 from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, at, finding
 from nbautograd.core.explaining.edits import statement_of
 from nbautograd.core.explaining.no_grad import differentiated_by, no_grad, unused
-from nbautograd.core.explaining.program import Program, node_of, shares
+from nbautograd.core.explaining.program import Program, node_of, nodes_behind, shares
 from nbautograd.core.explaining.watch import Removed, creation_line
 from nbautograd.core.findings import Finding
-from nbautograd.core.torch_private.nodes import leaf_tensor
+from nbautograd.core.torch_private.nodes import function_of, leaf_tensor
+from nbautograd.core.user_source import read_source
 
 
 def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
@@ -44,7 +46,25 @@ def grad_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause:
     cause = unused(program) if removed is None or after < watch.passes else None
     if removed is not None and (cause is None or cause.did is None):
         return removed
+    cause = cause or _returned_none(program, tensor, name)
     return cause or ErrorCause("grad_none", (_finding("not_run", name=name),), name)
+
+
+def _returned_none(program: Program, tensor: torch.Tensor, name: str) -> ErrorCause | None:
+    """Explain a leaf by the custom Function on its way whose backward was seen to return None."""
+    for node, k in program.watch.backward.silent.values():
+        cls = function_of(node)
+        if cls is None or not any(leaf_tensor(one) is tensor for one in nodes_behind(node.next_functions[k][0])):
+            continue
+        source, argument, did = read_source(cls), name, None
+        if source is not None:
+            edges = [place for place, (following, _) in enumerate(node.next_functions) if following is not None]
+            given = [one for one, needed in zip(source.inputs, node.needs_input_grad, strict=False) if needed]
+            argument = given[edges.index(k)] if len(given) == len(edges) else name
+            did = returned_line(program, cls, source, k, "returned_number")
+        what = _finding("returned_none", did, name=name, source=cls.__name__, argument=argument)
+        return ErrorCause("grad_none_returned_none", (what,), name, None, did)
+    return None
 
 
 def of_returned(tensor: Any, watch: Any, name: str) -> ErrorCause | None:

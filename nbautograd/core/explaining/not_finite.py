@@ -17,6 +17,7 @@ from nbautograd.core.explaining.watch import Bad, all_finite, node_line
 from nbautograd.core.findings import Finding
 from nbautograd.core.stumbles import any_errors, ask
 from nbautograd.core.torch_private.nodes import (
+    function_of,
     leaf_tensor,
     node_name,
     raw_slot_names,
@@ -139,6 +140,8 @@ class BackwardWatch:
         masked: True where the gradient that came in was zero at every bad element.
         count: how many elements are bad.
         hidden: the earlier node whose forward result was already NaN or infinite, if this one only saved it.
+        silent: of each place at which a custom Function returned None in spite of a gradient the last node, and the
+            place, by the node's type and place.
     """
 
     node: str = ""
@@ -148,6 +151,7 @@ class BackwardWatch:
     masked: bool = False
     count: int = 0
     hidden: Any = None
+    silent: dict[tuple[type, int], tuple[Any, int]] = field(default_factory=dict)
     handles: list[Any] = field(default_factory=list)
 
     def attach(self, nodes: Sequence[Any]) -> None:
@@ -165,6 +169,10 @@ class BackwardWatch:
         if self.node:
             return
         with any_errors("watched backward"):  # it goes on
+            if function_of(node) is not None and any(g is not None for g in grad_outputs):
+                edges = zip(node.next_functions, grad_inputs, strict=True)
+                places = [k for k, ((following, _), g) in enumerate(edges) if following is not None and g is None]
+                self.silent |= {(type(node), k): (node, k) for k in places}
             for bad in grad_inputs:
                 if bad is not None and not all_finite(bad):
                     if all(g is None or all_finite(g) for g in grad_outputs):
