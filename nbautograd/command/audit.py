@@ -9,7 +9,6 @@ from pathlib import Path
 from nbautograd.command.page import require_ours
 from nbautograd.command.program import COULD_NOT_RUN, FOUND, as_main, run, write_report
 from nbautograd.inspection.audit import Audit
-from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.messages import text
 from nbautograd.views.builders.audit import audit_document
 from nbautograd.views.to_text import to_text
@@ -59,7 +58,8 @@ def audit(
         print(to_text(document))
         write_report(report, document, "nbautograd audit", json_file, html_file)
         if repro is not None and report.wrong:
-            _reproduce(report, repro)
+            for one in report.save_repro(repro):
+                print(text("views.audit.reason", function=one.function, reason=one.script or one.reason))
     changed = any(finding.code == "compare_compile" for function in report.functions for finding in function.findings)
     if report.wrong or changed:
         return FOUND
@@ -77,8 +77,3 @@ class _Line:
     def clear(self) -> None:
         """Take the line away."""
         sys.stderr.write("\r\x1b[K")
-
-
-def _reproduce(report: AuditReport, folder: Path) -> None:
-    for one in report.save_repro(folder):
-        print(text("views.audit.reason", function=one.function, reason=one.script or one.reason))

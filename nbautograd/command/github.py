@@ -8,7 +8,6 @@ from pathlib import Path
 
 from nbautograd.core import formats
 from nbautograd.core.checking.block import GradcheckReport
-from nbautograd.core.findings import Finding
 from nbautograd.inspection.comparison import ComparedCase, Comparison
 from nbautograd.inspection.redacted import RedactedReport
 from nbautograd.messages import text
@@ -31,7 +30,7 @@ def commands(report: Report, file: str | None, line: int | None) -> Iterator[str
         line: where its backward begins, for findings that have no line of their own.
     """
     for finding in report.findings:
-        yield _command(LEVELS[finding.kind], report, _sentence(finding), file, finding.line or line)
+        yield _command(LEVELS[finding.kind], report, f"{finding.message} [{finding.code}]", file, finding.line or line)
     if report.verdict == "cannot tell":
         reason = str(getattr(report, "reason", "")) or text("command.check.untold", function=report.function)
         yield _command("error", report, reason, file, line)
@@ -40,10 +39,6 @@ def commands(report: Report, file: str | None, line: int | None) -> Iterator[str
 def could_not_run(reason: str) -> str:
     """Return a workflow command for a check that could not be run."""
     return f"::error title=nbautograd::{reason.translate(MESSAGE)}"
-
-
-def _sentence(finding: Finding) -> str:
-    return f"{finding.message} [{finding.code}]"
 
 
 def _command(level: str, report: Report, sentence: str, file: str | None, line: int | None) -> str:

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from nbautograd.course.draw import InputGenerator
+from nbautograd.course.exercises.shapes import normals
 
 Forward = Callable[..., Tensor]
 Backward = Callable[..., Any]
@@ -45,11 +46,7 @@ def _case(name: str, forward: Forward, backward: Backward, *shapes: str, group: 
         def backward(ctx: Any, *grads: Tensor) -> Any:
             return backward(*grads, *ctx.saved_tensors)
 
-    def inputs(draw: InputGenerator) -> tuple[Tensor, ...]:
-        sizes = dict(zip("nmk1", (*draw.sizes(3), 1), strict=True))
-        return tuple(draw.normal(*(sizes[letter] for letter in shape)) for shape in shapes)
-
-    return TriedGradcheck(name, Tried.apply, inputs, group)
+    return TriedGradcheck(name, Tried.apply, normals(*shapes), group)
 
 
 def _softmax(g: Tensor, x: Tensor) -> Tensor:
@@ -62,14 +59,14 @@ def _spoiled(gradient: Tensor) -> Tensor:
     return gradient
 
 
-S, V, ONE = "n", "nn", "1"  # shapes: a letter is a size, drawn anew for each case
+S, V, ONE = "a", "aa", "1"  # shapes, as `normals` takes them
 RIGHT = (
     _case("sin", torch.sin, lambda g, x: g * x.cos(), S),
     _case("exp", torch.exp, lambda g, x: g * x.exp(), S),
     _case("x ** 3", lambda x: x**3, lambda g, x: g * 3 * x * x, S),
     _case("a * b", torch.mul, lambda g, a, b: (g * b, g * a), S, S),
-    _case("a @ b", torch.mm, lambda g, a, b: (g @ b.t(), a.t() @ g), "nm", "mk"),
-    _case("x.sum(0)", lambda x: x.sum(0), lambda g, x: g.expand_as(x), "nm"),
+    _case("a @ b", torch.mm, lambda g, a, b: (g @ b.t(), a.t() @ g), "ab", "bc"),
+    _case("x.sum(0)", lambda x: x.sum(0), lambda g, x: g.expand_as(x), "ab"),
     _case("tanh", torch.tanh, lambda g, x: g * (1 - x.tanh() ** 2), V),
     _case("softmax", lambda x: x.softmax(0), _softmax, S),
     _case("cumsum", lambda x: x.cumsum(0), lambda g, x: g.flip(0).cumsum(0).flip(0), S),

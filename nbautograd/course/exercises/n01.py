@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure, Texts
-from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.exercises.shapes import elementwise, normals, points
 from nbautograd.course.exercises.tried import python
 
 # reverse_by_hand
@@ -248,10 +248,8 @@ def _class_itself(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 
 
 def _multiply_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    rows, columns = draw.sizes(2)
-    yield draw.normal(), draw.normal()
-    yield draw.normal(0, columns), draw.normal(0, columns)
-    yield draw.normal(columns, rows).t(), draw.normal(rows, columns)
+    _, columns = draw.sizes(2)
+    yield from points(",", "0b,0b", "bat,ab")(draw)
     yield draw.normal(columns) * torch.eye(columns, dtype=torch.float64), draw.normal(columns, columns)
     yield draw.normal(columns, columns), draw.normal(columns) * torch.eye(columns, dtype=torch.float64)
 
@@ -261,7 +259,7 @@ EXERCISES = (
     Exercise(
         "multiply", "multiply", "custom value own_function gradient edges",
         formula=torch.mul, edges=_multiply_edges, own=_class_itself,
-        inputs=of_sizes(2, 2),
+        inputs=normals("ab", "ab"),
         notes={
             "forward_raised": {
                 "en": "multiply(a, b) raised {error}: {said}. If an argument is missing: who hands `ctx` to forward?"
@@ -279,7 +277,7 @@ EXERCISES = (
     ),
     Exercise(
         "exp", "Exp", "value own_function gradient custom context edges",
-        formula=torch.exp, inputs=of_sizes(2), edges=elementwise(), own=_keeps_output, inside=True,
+        formula=torch.exp, inputs=normals("ab"), edges=elementwise(), own=_keeps_output, inside=True,
         saved_bytes=lambda x: 8 * x.numel(),
         ready_made={"backward": {"exp"}}, notes={"ready_made": EXP_AGAIN},
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -11,28 +11,17 @@ from torch import Tensor
 from nbautograd.course.attempt import close
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.shapes import normals, points
 from nbautograd.course.exercises.tried import NOT_A_FUNCTION, backward_calls, python
 
 # linear_xw
+
+_layer = normals("ab", "bc", "c")
 
 
 def _xw(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     output = input @ weight
     return output if bias is None else output + bias
-
-
-def _layer(draw: InputGenerator) -> tuple[Tensor, Tensor, Tensor]:
-    batch, ins, outs = draw.sizes(3)
-    return draw.normal(batch, ins), draw.normal(ins, outs), draw.normal(outs)
-
-
-def _xw_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    batch, ins, outs = draw.sizes(3)
-    yield draw.normal(1, ins), draw.normal(ins, outs), draw.normal(outs)
-    yield draw.normal(batch, ins), draw.normal(ins, 1), draw.normal(1)
-    yield draw.normal(1, 1), draw.normal(1, 1), draw.normal(1)
-    yield draw.normal(0, ins), draw.normal(ins, outs), draw.normal(outs)
-    yield draw.normal(batch, ins), draw.normal(outs, ins).t(), draw.normal(outs)
 
 
 NAMES = ("input", "weight", "bias")
@@ -65,18 +54,6 @@ def _wanted_only(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 
 def _xwt(input: Tensor, weight: Tensor) -> Tensor:
     return input @ weight.t()
-
-
-def _xwt_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    ins, outs, *rows = draw.sizes(5)
-    for leading in ((), rows[:1], (rows[0], 1, rows[1]), rows, (*rows, 2), (0,)):
-        yield draw.normal(*leading, ins), draw.normal(outs, ins)
-    yield draw.normal(*rows, ins), draw.normal(1, ins)
-
-
-def _rows_and_weight(draw: InputGenerator) -> tuple[Tensor, Tensor]:
-    *rows, ins, outs = draw.sizes(4)
-    return draw.normal(*rows, ins), draw.normal(outs, ins)
 
 
 # break_squeeze
@@ -161,29 +138,12 @@ def _fools_the_sum(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 # broadcast_add
 
 
-def _broadcast_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Yield numbers, equal shapes, both expanded, leading dimensions, an empty one, more than three dimensions."""
-    pages, rows, columns = draw.sizes(3)
-    yield draw.normal(), draw.normal(rows)
-    yield draw.normal(rows, columns), draw.normal(rows, columns)
-    yield draw.normal(rows, 1), draw.normal(1, columns)
-    yield draw.normal(columns), draw.normal(pages, rows, columns)
-    yield draw.normal(pages, 1, columns), draw.normal(rows, 1)
-    yield draw.normal(0, columns), draw.normal(1, columns)
-    yield draw.normal(1, pages, 1, columns), draw.normal(2, 1, rows, 1)
-
-
-def _broadcast(draw: InputGenerator) -> tuple[Tensor, Tensor]:
-    pages, rows, columns = draw.sizes(3)
-    return draw.normal(pages, 1, columns), draw.normal(rows, 1)
-
-
 EXERCISES = (
     Exercise(
         "linear_xw", "LinearFunction",
         "value gradient edges own_function custom",
-        formula=_xw, edges=_xw_edges, own=_wanted_only,
-        inputs=_layer,
+        formula=_xw, inputs=_layer, own=_wanted_only,
+        edges=points("1b,bc,c", "ab,b1,1", "11,11,1", "0b,bc,c", "ab,cbt,c"),
         notes={
             "omitted_raised": {
                 "en": "It fails when the call leaves `bias` out: LinearFunction.apply(input, weight). How long is"
@@ -195,13 +155,15 @@ EXERCISES = (
     ),
     Exercise(
         "linear_xwt", "LinearT", "value gradient edges own_function",
-        formula=_xwt, edges=_xwt_edges, inputs=_rows_and_weight,
+        formula=_xwt, inputs=normals("abc", "dc"),
+        edges=points("a,ba", "ca,ba", "c1da,ba", "cdea,ba", "cde2a,ba", "0a,ba", "cdea,1a"),
     ),
     Exercise("break_squeeze", "sizes", "custom", own=_breaks_squeeze),
     Exercise("fool_the_sum", "Fooling", "custom", own=_fools_the_sum),
     Exercise(
         "broadcast_add", "Add", "value gradient edges own_function",
-        formula=torch.add, edges=_broadcast_edges, inputs=_broadcast,
+        formula=torch.add, inputs=normals("a1c", "b1"),
+        edges=points(",b", "bc,bc", "b1,1c", "c,abc", "a1c,b1", "0c,1c", "1a1c,21b1"),
         notes={
             "grad_shape_reduced": {
                 "en": "The values come out right, because torch sums your gradient down to the shape of the input in"

@@ -212,10 +212,6 @@ FORMULAS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]
 }
 
 
-def _faultless(g: Tensor, slope: Tensor, x: Tensor) -> Tensor:
-    return g * slope
-
-
 def _with_backward(formula: str, gradient: Callable[[Tensor, Tensor, Tensor], Tensor]) -> type[Function]:
     compute, derivative = FORMULAS[formula]
 
@@ -241,7 +237,7 @@ def _kills(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for name, (gradient, hint) in FAULTS.items():
         for formula in FORMULAS:
             for right in draw.choice(((True, False), (False, True), (True, True, False))):
-                function = _with_backward(formula, _faultless if right else gradient)
+                function = _with_backward(formula, (lambda g, slope, x: g * slope) if right else gradient)
                 x = draw.uniform(0.5, 2.0, *draw.sizes(1)).requires_grad_()
                 said = python(answer[name](function, x))
                 if not isinstance(said, bool):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.exercises.shapes import elementwise, normals
 from nbautograd.course.exercises.tried import backward_calls
 
 # mul_constant
@@ -219,7 +219,7 @@ EXERCISES = (
     ),
     Exercise(
         "sin_cos", "SinCos", "value own_function gradient custom context edges",
-        formula=lambda x: (x.sin(), x.cos()), inputs=of_sizes(2), own=_one_output_only,
+        formula=lambda x: (x.sin(), x.cos()), inputs=normals("ab"), own=_one_output_only,
         edges=elementwise(),
         notes={
             "undefined_grad": {

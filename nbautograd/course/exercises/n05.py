@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise
-from nbautograd.course.exercises.shapes import of_sizes
+from nbautograd.course.exercises.shapes import normals, points
 
 INF = float("inf")
 READY_MADE = {
@@ -27,42 +27,10 @@ _READY = {"logsumexp", "logaddexp", "softmax", "log_softmax", "nll_loss", "cross
 FROM_SCRATCH = {"forward": _READY, "backward": _READY}
 
 
-def _mean_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    pages, rows, columns = draw.sizes(3)
-    yield draw.normal(rows, rows), 0, False
-    yield draw.normal(rows, columns), 1, True
-    yield draw.normal(pages, rows, columns), 1, False
-    yield draw.normal(pages, rows, columns), -2, False
-    yield draw.normal(rows, 1), -1, False
-    yield draw.normal(columns, rows).t(), 0, True
-    yield draw.normal(columns), 0, False
-
-
-def _square(draw: InputGenerator) -> tuple[Tensor, int, bool]:
-    (size,) = draw.sizes(1)
-    return draw.normal(size, size), 1, False
-
-
-def _max_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    pages, rows, columns = draw.sizes(3)
-    yield draw.normal(rows, rows), 0
-    yield draw.normal(pages, rows, columns), 1
-    yield draw.normal(pages, rows, columns), -1
-    yield draw.normal(pages, rows, columns), -3
-    yield draw.normal(columns, rows).t(), 0
-    yield draw.normal(columns), 0
-    yield draw.normal(0, columns), 1
-
-
 def _logsumexp_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    pages, rows, columns = draw.sizes(3)
-    yield (draw.normal(2, columns) + torch.tensor([[1000.0], [-1000.0]], dtype=torch.float64),)
+    yield (draw.normal(2, draw.sizes(3)[2]) + torch.tensor([[1000.0], [-1000.0]], dtype=torch.float64),)
     yield (torch.tensor([[0.0, 1000.0, -1000.0], [-INF, 0.5, 1.0]], dtype=torch.float64),)
-    yield (draw.normal(columns),)
-    yield (draw.normal(pages, rows, columns),)
-    yield (draw.normal(rows, 1),)
-    yield (draw.normal(columns, rows).t(),)
-    yield (draw.normal(0, columns),)
+    yield from points("c", "abc", "b1", "cbt", "0c")(draw)
 
 
 def _classified(draw: InputGenerator) -> tuple[Tensor, Tensor]:
@@ -113,17 +81,21 @@ EXERCISES = (
     Exercise(
         "mean_over", "Mean", "value own_function gradient edges",
         formula=lambda x, dim, keepdim: x.mean(dim, keepdim=keepdim),
-        inputs=_square, edges=_mean_edges,
+        inputs=normals("aa", 1, False),
+        edges=points(
+            ("bb", 0, False), ("bc", 1, True), ("abc", 1, False), ("abc", -2, False), ("b1", -1, False),
+            ("cbt", 0, True), ("c", 0, False),
+        ),
     ),
     Exercise(
         "max_over", "Max", "value own_function gradient context edges",
-        formula=lambda x, dim: tuple(torch.max(x, dim)), edges=_max_edges,
-        inputs=lambda draw: (draw.normal(*draw.sizes(2)), 1),
+        formula=lambda x, dim: tuple(torch.max(x, dim)), inputs=normals("ab", 1),
+        edges=points(("bb", 0), ("abc", 1), ("abc", -1), ("abc", -3), ("cbt", 0), ("c", 0), ("0c", 1)),
         saved_bytes=lambda x, dim: 16 * x.numel() // x.shape[dim],  # the values too, which the caller has
     ),
     Exercise(
         "logsumexp", "LogSumExp", "value own_function gradient edges",
-        formula=lambda x: torch.logsumexp(x, -1), inputs=of_sizes(2), edges=_logsumexp_edges,
+        formula=lambda x: torch.logsumexp(x, -1), inputs=normals("ab"), edges=_logsumexp_edges,
         ready_made=FROM_SCRATCH, notes={"ready_made": READY_MADE, "edge_value": SUBTRACT, "edge_gradient": SUBTRACT},
     ),
     Exercise(

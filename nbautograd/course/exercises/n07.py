@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.exercises.shapes import elementwise, normals
 
 # exp_in_place
 
@@ -113,7 +113,7 @@ def _own_memory(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 EXERCISES = (
     Exercise(
         "exp_in_place", "ExpInPlace", "value gradient own_function custom edges",
-        formula=torch.exp, inputs=of_sizes(2), apply=on_a_copy, own=in_place, edges=elementwise(),
+        formula=torch.exp, inputs=normals("ab"), apply=on_a_copy, own=in_place, edges=elementwise(),
         ready_made={"backward": {"exp"}}, notes={"ready_made": OLD_NUMBERS},
     ),
     Exercise(
@@ -122,7 +122,7 @@ EXERCISES = (
         edges=elementwise(-2.5),
     ),
     Exercise("tanh", "Tanh", "value own_function gradient double_backward context edges",
-        formula=torch.tanh, inputs=of_sizes(2), edges=elementwise()),
+        formula=torch.tanh, inputs=normals("ab"), edges=elementwise()),
     Exercise(
         "head", "Head", "value own_function gradient custom edges",
         formula=lambda x, n: x[:n].clone(), inputs=_rows, own=_own_memory, inside=True, edges=_row_edges,

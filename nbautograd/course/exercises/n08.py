@@ -11,7 +11,7 @@ from torch import Tensor
 from nbautograd.course.attempt import close
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.exercises.shapes import elementwise, normals
 
 
 def _first_output(answer: Any) -> Callable[..., Any]:
@@ -181,17 +181,17 @@ def _with_dimensions(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
 EXERCISES = (
     Exercise(
         "my_cube", "MyCube", "value own_function gradient double_backward custom edges",
-        formula=lambda x: x**3, inputs=of_sizes(2), edges=elementwise(), apply=_first_output, own=_uses_grad_dx,
+        formula=lambda x: x**3, inputs=normals("ab"), edges=elementwise(), apply=_first_output, own=_uses_grad_dx,
     ),
     Exercise(
         "sinh", "Sinh", "value own_function gradient double_backward custom edges",
-        formula=torch.sinh, inputs=of_sizes(2), edges=elementwise(), apply=_first_output, own=_through_all_outputs,
+        formula=torch.sinh, inputs=normals("ab"), edges=elementwise(), apply=_first_output, own=_through_all_outputs,
         ready_made={"backward": {"exp", "sinh", "cosh", "tanh"}},
         notes={"ready_made": EXP_AGAIN},
     ),
     Exercise("silu", "Silu", "value own_function gradient double_backward edges",
-        formula=lambda x: x * x.sigmoid(), inputs=of_sizes(2), edges=elementwise()),
+        formula=lambda x: x * x.sigmoid(), inputs=normals("ab"), edges=elementwise()),
     Exercise("numpy_sin", "NumpySin", "value own_function gradient double_backward edges",
-        formula=torch.sin, inputs=of_sizes(2), edges=_with_dimensions),
+        formula=torch.sin, inputs=normals("ab"), edges=_with_dimensions),
     Exercise("gradient_penalty", "gradient_penalty", "custom", own=_penalises),
 )  # fmt: skip

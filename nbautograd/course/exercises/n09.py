@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -12,19 +12,7 @@ from torch.autograd import Function
 from nbautograd.course.attempt import close
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.shapes import elementwise, linear, linear_edges, linear_inputs, of_sizes
-
-
-def _mat_vec_inputs(draw: InputGenerator) -> tuple[Any, ...]:
-    rows, columns = draw.sizes(2)
-    return draw.normal(rows, columns), draw.normal(columns)
-
-
-def _mat_vec_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    yield draw.normal(1, 3), draw.normal(3)
-    yield draw.normal(2, 1), draw.normal(1)
-    yield draw.normal(0, 3), draw.normal(3)
-
+from nbautograd.course.exercises.shapes import elementwise, linear, linear_edges, linear_inputs, normals, points
 
 JVP_RAISED = {
     "en": "Your jvp could not be used. It gets ctx and one tangent per input, and returns one tangent per output; what "
@@ -201,7 +189,7 @@ def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
 EXERCISES = (
     Exercise(
         "forward_cube", "ForwardCube", "own_function value gradient forward_mode double_backward edges",
-        formula=lambda x: x**3, inputs=of_sizes(2), edges=elementwise(),
+        formula=lambda x: x**3, inputs=normals("ab"), edges=elementwise(),
         notes={"jvp_raised": JVP_RAISED},
     ),
     Exercise(
@@ -210,8 +198,7 @@ EXERCISES = (
     ),
     Exercise(
         "mat_vec", "MatVec", "own_function value gradient vmap edges",
-        formula=lambda A, x: A @ x, inputs=_mat_vec_inputs,
-        edges=_mat_vec_edges,
+        formula=lambda A, x: A @ x, inputs=normals("ab", "b"), edges=points("13,3", "21,1", "03,3"),
         notes={"vmap_wrong": WHERE},
     ),
     Exercise("per_sample", "per_sample", "custom", own=_for_each_sample),

@@ -14,16 +14,14 @@ from torch import Tensor
 
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.shapes import of_sizes
+from nbautograd.course.exercises.shapes import normals, points
 
 # numpy_softplus
 
 
 def _softplus_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     """Yield no dimensions, empty, transposed, float32, far out: there a careless exp overflows."""
-    yield (draw.normal(),)
-    yield (draw.normal(0, 3),)
-    yield (draw.normal(3, 4).t(),)
+    yield from points("", "03", "34t")(draw)
     yield (draw.normal(3).float(),)
     yield (torch.tensor([-800.0, -30.0, 0.0, 30.0, 800.0], dtype=torch.float64),)
 
@@ -47,17 +45,6 @@ def _numpy_once(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 
 
 # numpy_correlate
-
-
-def _correlate_inputs(draw: InputGenerator) -> tuple[Any, ...]:
-    kernel, more = draw.sizes(2)
-    return draw.normal(kernel + more), draw.normal(kernel)
-
-
-def _correlate_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    yield draw.normal(6), draw.normal(1)
-    yield draw.normal(5), draw.normal(5)
-    yield draw.normal(14)[::2], draw.normal(3)
 
 
 # numerical_backward
@@ -144,7 +131,7 @@ EXERCISES = (
         "Softplus",
         "value gradient own_function custom edges",
         torch.nn.functional.softplus,
-        of_sizes(2),
+        normals("ab"),
         _softplus_edges,
         own=_numpy_once,
     ),
@@ -153,8 +140,8 @@ EXERCISES = (
         "Correlate",
         "value gradient edges own_function",
         lambda signal, kernel: torch.nn.functional.conv1d(signal[None, None], kernel[None, None])[0, 0],
-        _correlate_inputs,
-        _correlate_edges,
+        lambda draw: (draw.normal(sum(draw.sizes(2))), draw.normal(*draw.sizes(1))),
+        lambda draw: (*points("6,1", "5,5")(draw), (draw.normal(14)[::2], draw.normal(3))),
     ),
     Exercise(
         "numerical_backward",
@@ -171,7 +158,7 @@ EXERCISES = (
         "softplus",
         "value gradient own_function custom edges",
         formula=torch.nn.functional.softplus,
-        inputs=of_sizes(2),
+        inputs=normals("ab"),
         edges=_softplus_edges,
         own=_library_op,
     ),

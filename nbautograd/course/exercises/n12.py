@@ -13,7 +13,7 @@ from nbautograd.core.pytrees import tensors
 from nbautograd.course.attempt import plain
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.tried import NO_ERROR, WRONG_TYPE, WRONG_VALUE, Tried, first
+from nbautograd.course.exercises.tried import NO_ERROR, WRONG_TYPE, WRONG_VALUE, Tried, in_turn
 
 # scalar_tensor
 
@@ -147,17 +147,9 @@ A_TENSOR = {
 }
 
 
-def _is_a_tensor(answer: Any) -> Iterator[Failure]:
+def _is_a_tensor(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if issubclass(answer, Tensor):
         yield Failure("is_a_tensor", A_TENSOR, {"name": answer.__name__})
-
-
-def _scalar_tensor(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    yield from (told := list(_is_a_tensor(answer)))
-    if told:
-        return
-    checks = (_means, _adds_alike, _adds_mixed, _leaves_the_rest)
-    yield from first(*(check(answer, draw) for check in checks))
 
 
 # dense_fallback
@@ -190,7 +182,7 @@ CASES: tuple[Case, ...] = (
 
 def _dense_fallback(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Whatever is not handled is done on tensors, wherever in the arguments the objects stand."""
-    yield from (told := list(_is_a_tensor(answer)))
+    yield from (told := list(_is_a_tensor(answer, draw)))
     if told:
         return
     for code, what, run in CASES:
@@ -320,13 +312,14 @@ def _lets_gradients_through(answer: Any, draw: InputGenerator) -> Iterator[Failu
         yield Failure("gradient_lost", WRONG_VALUE, {"what": "data.grad", "got": data.grad, "expected": expected})
 
 
-def _unit_tensor(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    checks = (_keeps_units, _refuses_two_units, _lets_gradients_through)
-    yield from first(*(check(answer, draw) for check in checks))
-
-
 EXERCISES = (
-    Exercise("scalar_tensor", "ScalarTensor", "custom", own=_scalar_tensor),
+    Exercise(
+        "scalar_tensor", "ScalarTensor", "custom",
+        own=in_turn(_is_a_tensor, _means, _adds_alike, _adds_mixed, _leaves_the_rest),
+    ),
     Exercise("dense_fallback", "DenseScalar", "custom", own=_dense_fallback),
-    Exercise("unit_tensor", "UnitTensor", "custom", own=_unit_tensor, points=2),
-)
+    Exercise(
+        "unit_tensor", "UnitTensor", "custom", points=2,
+        own=in_turn(_keeps_units, _refuses_two_units, _lets_gradients_through),
+    ),
+)  # fmt: skip

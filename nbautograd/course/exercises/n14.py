@@ -17,7 +17,7 @@ from nbautograd.course.checks.context import saved_bytes
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.n07 import in_place, on_a_copy
-from nbautograd.course.exercises.shapes import elementwise, of_sizes
+from nbautograd.course.exercises.shapes import elementwise, normals, points
 from nbautograd.course.exercises.tried import NOT_A_FUNCTION
 
 # lean_cross_entropy
@@ -39,15 +39,8 @@ def _classified_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
 # recomputed_norm
 
 
-def _images(draw: InputGenerator) -> tuple[Tensor, Tensor]:
-    images, ins, outs = draw.sizes(3)
-    return draw.normal(images, ins, 5, 5), draw.normal(outs, ins, 2, 2)
-
-
 def _image_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    yield draw.normal(1, 2, 4, 4), draw.normal(3, 2, 3, 3)
-    yield draw.normal(3, 1, 4, 5), draw.normal(1, 1, 1, 1)
-    yield draw.normal(2, 3, 4, 3), draw.normal(2, 3, 2, 3)
+    yield from points("1244,3233", "3145,1111", "2343,2323")(draw)
     yield draw.normal(2, 5, 4, 2).permute(0, 3, 1, 2), draw.normal(2, 2, 3, 2).transpose(2, 3)
     yield torch.ones(2, 1, 3, 3, dtype=torch.float64), draw.normal(2, 1, 2, 2)  # no variance at all
 
@@ -249,12 +242,12 @@ EXERCISES = (
     Exercise(
         "recomputed_norm", "ConvNorm", "value own_function gradient context edges",
         formula=lambda x, weight: functional.batch_norm(functional.conv2d(x, weight), None, None, training=True),
-        inputs=_images, edges=_image_edges,
+        inputs=normals("ab55", "cb22"), edges=_image_edges,
         saved_bytes=lambda x, weight: 8 * (x.numel() + weight.numel() + 2 * len(weight)),
     ),
     Exercise(
         "softplus_in_place", "SoftplusInPlace", "value own_function gradient custom context edges",
-        formula=functional.softplus, inputs=of_sizes(2), apply=on_a_copy, own=in_place,
+        formula=functional.softplus, inputs=normals("ab"), apply=on_a_copy, own=in_place,
         edges=lambda draw: (
             *elementwise()(draw), (torch.tensor([-1000.0, -30.0, 0.0, 30.0, 1000.0], dtype=torch.float64),),
         ),

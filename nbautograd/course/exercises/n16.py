@@ -14,7 +14,7 @@ from torch import Tensor
 from nbautograd.core.torch_private.tensors import modes_restored
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.tried import WRONG_TYPE, WRONG_VALUE, Tried, first
+from nbautograd.course.exercises.tried import WRONG_TYPE, WRONG_VALUE, Check, Tried, in_turn
 
 Program = Callable[[Any], Any]
 
@@ -98,10 +98,6 @@ def _differentiates(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             if got is None or not torch.allclose(got, expected):
                 shown = {"what": f"{what}: x.grad.inner", "got": got, "expected": expected.tolist()}
                 yield Failure("backward_raised", WRONG_VALUE, shown)
-
-
-def _counting_wrapper(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    yield from first(*(check(answer, draw) for check in (_computes, _counts, _differentiates)))
 
 
 # op_log
@@ -218,10 +214,13 @@ LEFT_OVER = {
 }
 
 
-def _op_log(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    with modes_restored():  # an answer that never leaves its mode must not stay in the student's kernel
-        found = list(first(_logs(answer, draw), _behaves(answer, draw)))
-    yield from found
+def _leaving(*checks: Check) -> Check:
+    def own(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
+        with modes_restored():  # an answer that never leaves its mode must not stay in the student's kernel
+            found = list(in_turn(*checks)(answer, draw))
+        yield from found
+
+    return own
 
 
 # nan_watch
@@ -296,10 +295,6 @@ FOLLOWERS: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
-def _one_after_the_other(culprit: Program, follower: Program, x: Tensor) -> Any:
-    return follower(culprit(x))
-
-
 def _drawn_cases(draw: InputGenerator) -> Iterator[tuple[str, str, Callable[[], Any], str | None]]:
     """Yield culprits with something behind them, and innocents: the same behind an infinity that was there before."""
     for _ in range(4):
@@ -311,7 +306,7 @@ def _drawn_cases(draw: InputGenerator) -> Iterator[tuple[str, str, Callable[[], 
         bad = torch.where(draw.uniform(0, 1, *ones.shape) < 0.5, torch.nan, torch.inf)
         yield (
             "not_the_first", f"({made}){then}",
-            partial(_one_after_the_other, culprit, follower, ones), name,
+            partial(lambda culprit, follower, x: follower(culprit(x)), culprit, follower, ones), name,
         )  # fmt: skip
         yield (
             "innocent_blamed",
@@ -362,14 +357,9 @@ def _changes_nothing(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         yield Failure("never_ends", NEVER_ENDS)
 
 
-def _nan_watch(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
-    with modes_restored():  # whether it leaves comes first: modes that stay make each other's work grow without bound
-        found = list(first(_changes_nothing(answer, draw), _finds_the_first(answer, draw)))
-    yield from found
-
-
 EXERCISES = (
-    Exercise("counting_wrapper", "Counting", "custom", own=_counting_wrapper, points=2),
-    Exercise("op_log", "OpLog", "custom", own=_op_log),
-    Exercise("nan_watch", "NanWatch", "custom", own=_nan_watch, points=2),
+    Exercise("counting_wrapper", "Counting", "custom", own=in_turn(_computes, _counts, _differentiates), points=2),
+    Exercise("op_log", "OpLog", "custom", own=_leaving(_logs, _behaves)),
+    # whether it leaves comes first: modes that stay make each other's work grow without bound
+    Exercise("nan_watch", "NanWatch", "custom", own=_leaving(_changes_nothing, _finds_the_first), points=2),
 )

@@ -11,9 +11,28 @@ from torch import Tensor
 from nbautograd.course.draw import InputGenerator
 
 
-def of_sizes(*dimensions: int) -> Callable[[InputGenerator], tuple[Tensor, ...]]:
-    """Random tensors of so many dimensions each; the sizes are the same for all, and others at each point."""
-    return lambda draw: tuple(draw.normal(*draw.sizes(count)) for count in dimensions)
+def normals(*given: Any) -> Callable[[InputGenerator], tuple[Any, ...]]:
+    """Random tensors of these shapes: a digit is itself, ``a`` to ``e`` are sizes, others at each point.
+
+    Args:
+        given: such as ``"ab1"``, ``"bat"`` for a transposed one, ``""`` without dimensions; no text comes as it is.
+    """
+
+    def inputs(draw: InputGenerator) -> tuple[Any, ...]:
+        sizes = dict(zip("abcde", draw.sizes(5), strict=True))
+        return tuple(one(x, sizes, draw) if isinstance(x, str) else x for x in given)
+
+    def one(shape: str, sizes: dict[str, int], draw: InputGenerator) -> Tensor:
+        tensor = draw.normal(*(sizes.get(letter) or int(letter) for letter in shape.rstrip("t")))
+        return tensor.t() if shape.endswith("t") else tensor
+
+    return inputs
+
+
+def points(*given: Any) -> Callable[[InputGenerator], Iterable[tuple[Any, ...]]]:
+    """Edge inputs, each as ``normals`` takes it, or its shapes alone as ``"ab,b"``."""
+    each = [normals(*(point.split(",") if isinstance(point, str) else point)) for point in given]
+    return lambda draw: [inputs(draw) for inputs in each]
 
 
 def elementwise(*rest: Any) -> Callable[[InputGenerator], Iterable[tuple[Any, ...]]]:
@@ -40,14 +59,5 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.nn.functional.linear(input, weight, bias)
 
 
-def linear_inputs(draw: InputGenerator) -> tuple[Tensor, Tensor, Tensor]:
-    """Input, weight and bias of a linear layer."""
-    rows, ins, outs = draw.sizes(3)
-    return draw.normal(rows, ins), draw.normal(outs, ins), draw.normal(outs)
-
-
-def linear_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    """Those with one output, one row, no row."""
-    yield draw.normal(3, 4), draw.normal(1, 4), draw.normal(1)
-    yield draw.normal(1, 4), draw.normal(5, 4), draw.normal(5)
-    yield draw.normal(0, 4), draw.normal(5, 4), draw.normal(5)
+linear_inputs = normals("ab", "cb", "c")  # input, weight and bias
+linear_edges = points("34,14,1", "14,54,5", "04,54,5")  # with one output, one row, no row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import torch
 from torch import Tensor
 
 from nbautograd.course.attempt import plain
+from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Failure
+
+Check = Callable[[Any, InputGenerator], Iterator[Failure]]
 
 RECURSION = {
     "en": "`{what}` never ends: the method is asked again and again, each time inside the one before. An argument"
@@ -97,9 +101,6 @@ class Tried:
             yield Failure(code, WRONG_VALUE, {"what": self.what, **shown})
 
 
-def first(*checks: Iterator[Failure]) -> Iterator[Failure]:
-    """Yield the first failure of several checks, made one after another."""
-    for check in checks:
-        for failure in check:
-            yield failure
-            return
+def in_turn(*checks: Check) -> Check:
+    """Return the check that makes several, one after another, up to the first failure."""
+    return lambda answer, draw: islice((failure for check in checks for failure in check(answer, draw)), 1)
