@@ -3,7 +3,7 @@
 import { verdictWord } from "./blocks.js";
 import { copyButton, sayingButton } from "./clipboard.js";
 import { documentView } from "./document.js";
-import { el, prose } from "./dom.js";
+import { button, el, prose } from "./dom.js";
 import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -28,6 +28,33 @@ export const foldable = (view) => (page, state) => {
  */
 export const pageOf = (page, { document, about }) =>
   el("div", "stack", ...documentView(page, document), about && takeAlong(page, about));
+
+const PATIENCE = 3_600_000; // ms that a check without a limit may take
+
+/**
+ * The check that decides what this one cannot tell, by one button.
+ * @param {Page} page
+ * @param {import("./states").CheckState} check
+ */
+export function decider(page, { again }) {
+  if (!again || !page.can({ kind: "again" })) return null;
+  const said = el("div", { class: "stack", role: "status" }),
+    run = button(page.t(`again.${again}`), decide, "button primary");
+  async function decide() {
+    run.disabled = true;
+    said.replaceChildren(page.t("checking"));
+    const asked = ask(page.model, { kind: "again" }, page.signal, page.t("no_kernel"), PATIENCE);
+    said.replaceChildren(
+      ...(await asked.then(
+        // its lines are marked in no editor, so that its change cannot be applied there
+        ({ document }) => documentView({ ...page, unmarked: true }, document),
+        (problem) => [problem.message],
+      )),
+    );
+    run.disabled = false;
+  }
+  return el("div", "stack", el("div", "bar", run), said);
+}
 
 /** @param {Page} page @param {import("./states").Since} since what became of it since the last check */
 export const sinceView = (page, since) =>

@@ -297,7 +297,8 @@ function changeView(page, change) {
         failed: (reason) => reason,
       }),
   ].filter((one) => one);
-  const applicable = tried && before.trim() && "nbautogradLab" in document.documentElement.dataset;
+  const marked = "nbautogradLab" in document.documentElement.dataset && !page.unmarked,
+    applicable = tried && before.trim() && marked;
   return el(
     "div",
     "fix",

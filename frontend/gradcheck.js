@@ -1,6 +1,6 @@
 // The verdict per output and input: a table, and for the chosen block its witnesses and the error against the step.
 
-import { secondOrder, sinceView, takeAlong } from "./answer.js";
+import { decider, secondOrder, sinceView, takeAlong } from "./answer.js";
 import { chosenBlock, mostTelling, verdictWord, wholeBlock } from "./blocks.js";
 import { curveView, nearest, pointsOf } from "./curve.js";
 import { documentView } from "./document.js";
@@ -26,6 +26,7 @@ export function gradcheckView(page, { check, answer, blocks }) {
     "div",
     "stack gradcheck",
     ...(brief ? [] : documentView(page, answer.document)),
+    !brief && decider(page, check),
     !brief && check.since && sinceView(page, check.since),
     ...documentView(page, check.table),
     check.motion && slowMotionPart(page, blocks),

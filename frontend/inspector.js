@@ -1,6 +1,6 @@
 // The inspector: one Function in tabs.
 
-import { pageOf, sinceView, takeAlong } from "./answer.js";
+import { decider, pageOf, sinceView, takeAlong } from "./answer.js";
 import { fitsMatrix, matrix, mostTelling } from "./blocks.js";
 import { callsView } from "./calls.js";
 import { documentView } from "./document.js";
@@ -89,6 +89,7 @@ function summaryView(page, state) {
     "div",
     "stack",
     ...documentView(page, state.answer.document),
+    decider(page, state.check),
     state.check.since && sinceView(page, state.check.since),
     many && matrix(page, state.blocks, (block) => toJacobian(page, block)).element,
     ...(small ? [] : documentView(page, state.table)),

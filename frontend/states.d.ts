@@ -197,6 +197,7 @@ export interface CheckState {
   table: Block[];
   since: Since | null;
   order2: SecondOrder | null;
+  again?: "limit" | "point";
 }
 
 /** A gradient that flowed: ``exact`` where a cell of the thumbnail is one element, ``written`` if that is read. */
@@ -348,6 +349,11 @@ export interface ElsewhereAnswer {
   blocks: OtherBlock[];
 }
 
+/** The answer of the check that decides. */
+export interface AgainAnswer {
+  document: Block[];
+}
+
 /** The report as plain text. */
 export interface TextAnswer {
   text: string;
@@ -416,6 +422,7 @@ export interface Answers {
   block: BlockAnswer;
   microscope: MicroscopeAnswer;
   elsewhere: ElsewhereAnswer;
+  again: AgainAnswer;
   text: TextAnswer;
   motion: MotionState;
   page: TextAnswer;

@@ -53,6 +53,8 @@ export interface Page {
   model: Model;
   root: HTMLElement;
   signal: AbortSignal;
+  /** Whether what is drawn stands in no output, and so marks no line of an editor. */
+  unmarked?: boolean;
   t(id: string, params?: Record<string, string | number | null | undefined>): string;
   /** The reader's word for a fixed term such as `block` / `match`. */
   word(group: string, term: string): string;

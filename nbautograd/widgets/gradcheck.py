@@ -16,7 +16,7 @@ from nbautograd.views.builders.summary import answer_document, evidence_document
 from nbautograd.views.document import Chip, Document, paragraph, sentences
 from nbautograd.views.phrases import block_name, code, line_of, place, say
 from nbautograd.widgets.base import Question, ViewWidget
-from nbautograd.widgets.jacobian import block_questions, blocks_state, questions
+from nbautograd.widgets.jacobian import block_questions, blocks_state, decider, questions
 from nbautograd.widgets.states import AnswerState, CheckState, GradcheckState, Mark, SecondOrder, Since
 from nbautograd.widgets.thawing import taken_along
 
@@ -33,6 +33,7 @@ def verdict_state(report: GradcheckReport) -> CheckState:
         table=chosen_blocks(report.blocks),
         since=since_last(report),
         order2=second,
+        again=decider(report),
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import torch
 
 from nbautograd.core.checking import entry_curve
 from nbautograd.core.checking.block import Block, GradcheckReport, JacobianBlock, JacobianReport
@@ -15,6 +16,7 @@ from nbautograd.core.display import plain
 from nbautograd.errors import InputError
 from nbautograd.views.answer import answer
 from nbautograd.views.builders.blocks import methods_document
+from nbautograd.views.builders.summary import answer_document
 from nbautograd.views.jacobian import by_interest
 from nbautograd.views.packing import BlockState, ErrorCurve, Maps, Pair, array, drawn_state, listed_state, packed_maps
 from nbautograd.views.phrases import block_name
@@ -22,6 +24,7 @@ from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.encoding import FREEZING
 from nbautograd.widgets.slow_motion import motion_state
 from nbautograd.widgets.states import (
+    AgainAnswer,
     Answer,
     BlockAnswer,
     ElsewhereAnswer,
@@ -185,6 +188,7 @@ def questions(report: GradcheckReport | JacobianReport | None) -> dict[str, Ques
     asked: dict[str, Callable[[Any, Mapping[str, Any]], Answer]] = {"microscope": microscope}
     if isinstance(report, GradcheckReport):
         asked["elsewhere"] = elsewhere
+        asked["again"] = lambda checked, _question: again(checked)
         asked["motion"] = lambda checked, _question: motion_state(checked.slow_motion())
     return {name: lambda question, reply=reply: reply(report, question) for name, reply in asked.items()}  # type: ignore[misc]
 
@@ -220,3 +224,34 @@ def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> Elsewhere
     other = gradcheck(problem.fn, entry_curve.random_inputs(problem, seed), order=1, seed=seed)
     blocks = [OtherBlock(name=block_name(b), verdict=b.verdict, wrong=b.wrong) for b in other.blocks.values()]
     return ElsewhereAnswer(verdict=other.verdict, headline=answer(other).headline, blocks=blocks)
+
+
+# reasons that hold at these inputs alone
+HERE = ("jump", "kink", "domain_edge", "nan", "not_finite", "input_not_finite", "raised")
+
+
+def decider(report: GradcheckReport) -> Literal["limit", "point"] | None:
+    """Return which check would decide what cannot be told: one without a limit, or one at a random point."""
+    if report.verdict != "cannot tell":
+        return None
+    if any(finding.code == "stopped" for finding in report.findings):
+        return "limit"
+    reason = getattr(report.reason, "message_id", "").removeprefix("checking.because_")
+    return "point" if reason in HERE else None
+
+
+def again(report: GradcheckReport) -> AgainAnswer:
+    """Return the answer of the check that would decide what this one cannot tell."""
+    from nbautograd.core.checking.gradcheck import gradcheck
+
+    problem, which = entry_curve.problem_of(report), decider(report)
+    if which is None:
+        raise InputError("widgets.no_block")
+    options: dict[str, Any] = {"order": report.order, "seed": report.seed}
+    if which == "limit":
+        other = gradcheck(problem.fn, problem.inputs, budget=None, **options)
+    for draw in () if which == "limit" else (torch.randn, torch.rand):  # a root takes numbers from 0 to 1 alone
+        other = gradcheck(problem.fn, entry_curve.random_inputs(problem, 1, draw), **options)
+        if other.verdict != "cannot tell":
+            break
+    return AgainAnswer(document=answer_document(answer(other)))

@@ -136,6 +136,7 @@ class CheckState:
 
     Attributes:
         motion: True where there is a backward to step through.
+        again: which check would decide what this one cannot tell.
     """
 
     function: str
@@ -144,6 +145,7 @@ class CheckState:
     table: Document
     since: Since | None
     order2: SecondOrder | None
+    again: Literal["limit", "point"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,6 +359,13 @@ class ElsewhereAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgainAnswer:
+    """The answer of the check that decides."""
+
+    document: Document
+
+
+@dataclass(frozen=True, kw_only=True)
 class TextAnswer:
     """The report as plain text."""
 
@@ -461,6 +470,7 @@ class Answers:
     block: BlockAnswer
     microscope: MicroscopeAnswer
     elsewhere: ElsewhereAnswer
+    again: AgainAnswer
     text: TextAnswer
     motion: MotionState
     page: TextAnswer
@@ -578,6 +588,7 @@ Answer = (  # to a question
     | BlockAnswer
     | MicroscopeAnswer
     | ElsewhereAnswer
+    | AgainAnswer
     | TextAnswer
     | MotionState
     | CallsAnswer

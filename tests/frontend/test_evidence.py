@@ -15,7 +15,7 @@ from widget_page import answer
 
 import nbautograd
 from nbautograd.core.user_source import FunctionSource, Returned
-from nbautograd.widgets.jacobian import elsewhere, microscope
+from nbautograd.widgets.jacobian import again, elsewhere, microscope
 
 pytestmark = pytest.mark.browser
 
@@ -153,3 +153,12 @@ def test_another_random_point_is_asked_for(show: Any, cubed: Any) -> None:
     expect(page.get_by_role("status").first).to_contain_text(
         re.compile("Random point 1: .*wrong.*CubedWrong: backward is wrong for x")
     )
+
+
+def test_what_cannot_be_told_is_decided_by_a_button(show: Any) -> None:
+    report = nbautograd.gradcheck(CubedWrong, (torch.tensor([2.0, 3.0]).half().requires_grad_(),), budget=1e-9)
+    page = show(report)
+    page.get_by_role("button", name="Check without a time limit").click()
+    expect(page.get_by_role("status").first).to_have_text("Checking…")
+    ask(page, lambda checked, _question: again(checked), report, page.evaluate("nb.sent.at(-1)"))
+    expect(page.get_by_role("status").first).to_contain_text(re.compile("wrong.*backward is wrong for x"))

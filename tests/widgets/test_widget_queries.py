@@ -23,7 +23,7 @@ from nbautograd.views.packing import Packed
 from nbautograd.widgets.calls import MOST_CALLS, calls_state, one_call
 from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.gradcheck import since_last
-from nbautograd.widgets.jacobian import elsewhere, microscope
+from nbautograd.widgets.jacobian import again, decider, elsewhere, microscope
 from nbautograd.widgets.states import OtherBlock, Since
 
 
@@ -103,6 +103,25 @@ def test_another_point_is_judged_on_its_own() -> None:
     assert told.blocks == [OtherBlock(name="d output / d x", verdict="match", wrong=0)]
     with pytest.raises(InputError):
         elsewhere(report, {"seed": "7"})
+
+
+@pytest.mark.parametrize(
+    ("fn", "at", "options", "which", "then"),
+    [
+        (torch.sin, torch.linspace(0, 1, 9), {"budget": 1e-9}, "limit", "right"),
+        (lambda x: x.sqrt(), torch.zeros(2, dtype=torch.float64), {}, "point", "right"),
+        (Fn.of("Ste", "x: return x.round()", "g: return g"), torch.ones(2), {}, None, ""),
+    ],
+)
+def test_what_would_decide_is_run_and_says_so(fn: Any, at: Any, options: Any, which: Any, then: str) -> None:
+    report = nbautograd.gradcheck(fn, (at.requires_grad_(),), **options)
+    assert (report.verdict == "cannot tell", decider(report)) == (True, which)
+    if which is None:
+        with pytest.raises(InputError):
+            again(report)
+    else:
+        (card,) = again(report).document
+        assert card.tone == then or not then
 
 
 def test_the_function_goes_with_its_report() -> None:

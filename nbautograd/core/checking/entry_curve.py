@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +99,7 @@ def _value(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dty
     return float(to_real(output).reshape(-1)[entry[0]])
 
 
-def random_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
+def random_inputs(problem: Problem, seed: int, draw: Callable[..., Any] = torch.randn) -> tuple[Any, ...]:
     """Return other inputs of the same shapes and kinds: random where the check differentiates, else the same."""
     generator = torch.Generator().manual_seed(seed)
-    return problem.changed_inputs(lambda x: torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device))
+    return problem.changed_inputs(lambda x: draw(x.shape, generator=generator, dtype=x.dtype).to(x.device))
