@@ -72,21 +72,153 @@ function afterEdit({ given, placed }, edit) {
   return [...exact, ...moved];
 }
 
+/** What an editor shows, made of the classes of the application's own CodeMirror. */
+export class EditorMarks {
+  /**
+   * @param {{view: any, state: any}} codemirror
+   * @param {Apply} apply
+   */
+  constructor({ view, state }, apply) {
+    this.view = view;
+    this.state = state;
+    this.apply = apply;
+    this.drawn = drawnClasses(view, apply);
+    const define = () => state.StateEffect.define();
+    /** @type {{set: any, release: any, open: any}} */
+    this.effects = { set: define(), release: define(), open: define() };
+    this.signs = new state.Compartment();
+    this.field = this.stateField();
+    this.gutter = this.gutterOfSigns();
+    const hover = view.hoverTooltip((/** @type {EditorView} */ editor, /** @type {number} */ pos) =>
+      this.hovered(editor, pos),
+    );
+    // where the caret is on a marked line, the key that applies works: the classes are what shortcuts select
+    const caret = view.EditorView.updateListener.of((/** @type {any} */ update) => {
+      const at = markAtCaret(update.view, this.field);
+      update.view.dom.parentElement?.classList.toggle("nbag-at-mark", Boolean(at));
+    });
+    this.extension = [this.field, hover, caret, this.signs.of([])];
+  }
+
+  /** @param {EditorView} view @param {Found[]} given */
+  show(view, given) {
+    const gutters = this.signs.reconfigure(given.length ? this.gutter : []);
+    view.dispatch({ effects: [this.effects.set.of(given), gutters] });
+  }
+
+  /** @param {any} state @returns {Marks} */
+  of(state) {
+    return state.field(this.field);
+  }
+
+  stateField() {
+    const { EditorView, showTooltip } = this.view;
+    return this.state.StateField.define({
+      /** @returns {Marks} */
+      create: () => ({ given: [], placed: [], released: [], opened: null }),
+      /** @param {Marks} marks @param {import("./jupyterlab").Transaction} change */
+      update: (marks, change) => this.updated(marks, change),
+      /** @param {any} own */
+      provide: (own) => [
+        EditorView.decorations.compute([own], (/** @type {any} */ state) =>
+          this.decorations(state.field(own), state.doc),
+        ),
+        showTooltip.compute([own], (/** @type {any} */ state) => {
+          const { placed, opened } = /** @type {Marks} */ (state.field(own)),
+            one = placed.find(({ found }) => found === opened);
+          return one ? this.tooltip(one, state.doc.line(one.line).from) : null;
+        }),
+      ],
+    });
+  }
+
+  /** @param {Marks} marks @param {import("./jupyterlab").Transaction} change @returns {Marks} */
+  updated(marks, change) {
+    const { set, release, open } = this.effects;
+    let next = marks;
+    if (change.docChanged) next = { ...next, placed: afterEdit(next, change), opened: null };
+    else if (change.selection) next = { ...next, opened: null };
+    for (const effect of change.effects) {
+      const { value } = effect,
+        released = next.released.filter((one) => one !== value);
+      if (effect.is(set))
+        next = { given: value, placed: place(change.newDoc, value), released: [], opened: null };
+      if (effect.is(release)) next = { ...next, released: [...released, value], opened: null };
+      if (effect.is(open)) next = { ...next, released, opened: value };
+    }
+    return next;
+  }
+
+  /** @param {Marks} marks @param {import("./jupyterlab").Doc} doc */
+  decorations({ placed, released }, doc) {
+    const { Decoration } = this.view;
+    const drawn = placed.flatMap((one) => {
+      const { mark } = one.found,
+        { from, to } = doc.line(one.line),
+        [begin, end] = mark.columns;
+      const underlined = Decoration.mark({ class: `nbag-under nbag-${mark.tone}` });
+      const ranges = [underlined.range(from + begin, Math.min(to, from + end))];
+      if (applies(one) && !released.includes(one.found)) {
+        const widget = new this.drawn.Ghost(one),
+          ghost = Decoration.widget({ widget, block: true, side: 1 });
+        ranges.push(ghost.range(doc.line(one.change + changeRows(one) - 1).to));
+      }
+      return ranges.filter((range) => range.from < range.to || range.value.spec.block);
+    });
+    return Decoration.set(drawn, true);
+  }
+
+  /** @param {Placed} placed @param {number} pos */
+  tooltip(placed, pos) {
+    /** @param {boolean} run */
+    const apply = (run) => this.apply(placed, run);
+    return {
+      pos,
+      above: false, // the lines above say what the marked one is made of; the change stands in the card
+      create: (/** @type {EditorView} */ view) => ({
+        dom: el("div", null, cardOf(placed, apply, markAtCaret(view, this.field) === placed)),
+      }),
+    };
+  }
+
+  /** @param {EditorView} view @param {number} pos the card of the mark that the pointer is on */
+  hovered(view, pos) {
+    const { number, from } = view.state.doc.lineAt(pos),
+      one = this.of(view.state).placed.find(({ line }) => line === number);
+    return one ? this.tooltip(one, from) : null;
+  }
+
+  gutterOfSigns() {
+    return this.view.gutter({
+      class: "nbag-gutter",
+      /** @param {EditorView} view */
+      markers: ({ state }) => {
+        const ranges = this.of(state).placed.map((one) =>
+          new this.drawn.Sign(one.found.mark).range(state.doc.line(one.line).from),
+        );
+        return this.state.RangeSet.of(ranges, true);
+      },
+      domEventHandlers: {
+        /** @param {EditorView} view @param {{from: number}} block */
+        mousedown: (view, block) => {
+          const one = this.of(view.state).placed.find(
+            ({ line }) => view.state.doc.line(line).from === block.from,
+          );
+          if (one) view.dispatch({ effects: this.effects.open.of(one.found) });
+          return Boolean(one);
+        },
+      },
+    });
+  }
+}
+
 /**
- * What an editor shows, made of the classes of the application's own CodeMirror.
- * @param {{view: any, state: any}} codemirror
+ * The change below a line, and the sign beside one.
+ * @param {any} view the application's CodeMirror
  * @param {Apply} apply
  */
-export function editorMarks({ view: V, state: S }, apply) {
-  /** @type {{set: any, release: any, open: any}} */
-  const effects = {
-    set: S.StateEffect.define(),
-    release: S.StateEffect.define(),
-    open: S.StateEffect.define(),
-  };
-  const signs = new S.Compartment();
-
-  class Ghost extends V.WidgetType {
+function drawnClasses({ WidgetType, GutterMarker }, apply) {
+  class Ghost extends WidgetType {
     /** @param {Placed} placed */
     constructor(placed) {
       super();
@@ -100,8 +232,7 @@ export function editorMarks({ view: V, state: S }, apply) {
       return ghostOf(this.placed, apply);
     }
   }
-
-  class Sign extends V.GutterMarker {
+  class Sign extends GutterMarker {
     /** @param {import("./marks").EditorMark} mark */
     constructor(mark) {
       super();
@@ -115,113 +246,7 @@ export function editorMarks({ view: V, state: S }, apply) {
       return el("span", `nbag-sign nbag-${this.mark.tone}`, SIGNS[this.mark.tone]);
     }
   }
-
-  /** @param {Marks} marks @param {import("./jupyterlab").Doc} doc */
-  function decorations({ placed, released }, doc) {
-    const drawn = placed.flatMap((one) => {
-      const { mark } = one.found,
-        { from, to } = doc.line(one.line),
-        [begin, end] = mark.columns;
-      const underlined = V.Decoration.mark({ class: `nbag-under nbag-${mark.tone}` });
-      const ranges = [underlined.range(from + begin, Math.min(to, from + end))];
-      if (applies(one) && !released.includes(one.found)) {
-        const ghost = V.Decoration.widget({ widget: new Ghost(one), block: true, side: 1 });
-        ranges.push(ghost.range(doc.line(one.change + changeRows(one) - 1).to));
-      }
-      return ranges.filter((range) => range.from < range.to || range.value.spec.block);
-    });
-    return V.Decoration.set(drawn, true);
-  }
-
-  /** @param {Placed} placed @param {number} pos */
-  const tooltip = (placed, pos) => ({
-    pos,
-    above: false, // the lines above say what the marked one is made of; the change stands in the card
-    create: (/** @type {EditorView} */ view) => ({
-      dom: el(
-        "div",
-        null,
-        cardOf(placed, (run) => apply(placed, run), markAtCaret(view, field) === placed),
-      ),
-    }),
-  });
-
-  const field = S.StateField.define({
-    /** @returns {Marks} */
-    create: () => ({ given: [], placed: [], released: [], opened: null }),
-    /** @param {Marks} marks @param {import("./jupyterlab").Transaction} change @returns {Marks} */
-    update(marks, change) {
-      let next = marks;
-      if (change.docChanged) next = { ...next, placed: afterEdit(next, change), opened: null };
-      else if (change.selection) next = { ...next, opened: null };
-      for (const effect of change.effects) {
-        const { value } = effect,
-          released = next.released.filter((one) => one !== value);
-        if (effect.is(effects.set))
-          next = { given: value, placed: place(change.newDoc, value), released: [], opened: null };
-        if (effect.is(effects.release))
-          next = { ...next, released: [...released, value], opened: null };
-        if (effect.is(effects.open)) next = { ...next, released, opened: value };
-      }
-      return next;
-    },
-    /** @param {any} own */
-    provide: (own) => [
-      V.EditorView.decorations.compute([own], (/** @type {any} */ state) =>
-        decorations(state.field(own), state.doc),
-      ),
-      V.showTooltip.compute([own], (/** @type {any} */ state) => {
-        const { placed, opened } = /** @type {Marks} */ (state.field(own)),
-          one = placed.find(({ found }) => found === opened);
-        return one ? tooltip(one, state.doc.line(one.line).from) : null;
-      }),
-    ],
-  });
-
-  const gutter = V.gutter({
-    class: "nbag-gutter",
-    /** @param {EditorView} view */
-    markers(view) {
-      const { placed } = /** @type {Marks} */ (view.state.field(field));
-      const ranges = placed.map((one) =>
-        new Sign(one.found.mark).range(view.state.doc.line(one.line).from),
-      );
-      return S.RangeSet.of(ranges, true);
-    },
-    domEventHandlers: {
-      /** @param {EditorView} view @param {{from: number}} block */
-      mousedown(view, block) {
-        const { placed } = /** @type {Marks} */ (view.state.field(field)),
-          one = placed.find(({ line }) => view.state.doc.line(line).from === block.from);
-        if (one) view.dispatch({ effects: effects.open.of(one.found) });
-        return Boolean(one);
-      },
-    },
-  });
-
-  const hover = V.hoverTooltip((/** @type {EditorView} */ view, /** @type {number} */ pos) => {
-    const { placed } = /** @type {Marks} */ (view.state.field(field)),
-      line = view.state.doc.lineAt(pos).number;
-    const one = placed.find((mark) => mark.line === line);
-    return one ? tooltip(one, view.state.doc.line(line).from) : null;
-  });
-
-  /** Where the caret is on a marked line, the key that applies works: the classes are what shortcuts select. */
-  const caret = V.EditorView.updateListener.of((/** @type {any} */ update) => {
-    const at = markAtCaret(update.view, field);
-    update.view.dom.parentElement?.classList.toggle("nbag-at-mark", Boolean(at));
-  });
-
-  return {
-    field,
-    effects,
-    extension: [field, hover, caret, signs.of([])],
-    /** @param {EditorView} view @param {Found[]} given */
-    show(view, given) {
-      const gutters = signs.reconfigure(given.length ? gutter : []);
-      view.dispatch({ effects: [effects.set.of(given), gutters] });
-    },
-  };
+  return { Ghost, Sign };
 }
 
 /** @param {Placed} placed */

@@ -2,7 +2,7 @@
 
 import { applyChange } from "./apply.js";
 import { Commands } from "./commands.js";
-import { editorMarks, markAtCaret } from "./editor.js";
+import { EditorMarks, markAtCaret } from "./editor.js";
 import { CARD, explanationOutput } from "./explanation_card.js";
 import { MIME, NotebookMarks } from "./notebook_marks.js";
 import { beginOf } from "./place.js";
@@ -31,7 +31,7 @@ class Extension {
     this.views = new Map();
     /** @type {Map<string, Found[]>} */
     this.found = new Map();
-    this.marks = editorMarks(modules, (placed, run) =>
+    this.marks = new EditorMarks(modules, (placed, run) =>
       applyChange(placed.found, run, modules.notebook),
     );
   }
