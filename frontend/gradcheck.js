@@ -39,7 +39,7 @@ export function gradcheckView(page, { check, answer, blocks }) {
 }
 
 /**
- * A slider for the step, how far the worst entry is off, and the evidence on the chosen block.
+ * The check at other inputs, and of the chosen block its witnesses and the error of finite differences at a step.
  * @param {Page} page
  * @param {Block[]} blocks
  */
@@ -48,6 +48,7 @@ function evidence(page, blocks) {
   const said = el("p", { role: "status" }),
     curve = el("div"),
     steps = el("span"),
+    weighed = el("div", "stack", curve, el("div", "bar", steps, said)),
     detail = el("div", "stack");
   const chosen = () =>
     blocks.find((b) => `${b.output},${b.input}` === chosenBlock(page)) ?? blocks[0];
@@ -67,13 +68,12 @@ function evidence(page, blocks) {
     );
     const stops = pointsOf(chosen()).map(([stop]) => stop);
     steps.replaceChildren(stops.length > 1 ? slider(page.t("step"), stops, step, setStep) : "");
-    detail.replaceChildren(blockDetail(page, chosen(), curve));
+    detail.replaceChildren(blockDetail(page, chosen(), weighed));
     weigh();
   }
   page.onSelect(show);
   show();
-  const more = page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page, said);
-  return [el("div", "bar", steps, more), said, detail];
+  return [page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page), detail];
 }
 
 /**
@@ -95,9 +95,10 @@ function apart(page, block, step) {
   });
 }
 
-/** @param {Page} page @param {HTMLElement} said the check at other inputs, when asked for */
-function elsewhere(page, said) {
+/** @param {Page} page the check at other inputs, when asked for */
+function elsewhere(page) {
   let seed = 0;
+  const said = el("p", { role: "status" });
   const more = button(page.t("elsewhere"), () => {
     const line = said.appendChild(
       el("span", "fact-line", page.t("elsewhere_says", { seed: ++seed }), " "),
@@ -109,7 +110,7 @@ function elsewhere(page, said) {
       .catch((problem) => line.append(problem.message));
     more.hidden = !page.can({ kind: "elsewhere", seed: seed + 1 });
   });
-  return more;
+  return el("div", "stack", el("div", "bar", more), said);
 }
 
 /** @param {Page} page @param {Block} block */
@@ -118,8 +119,8 @@ export function toJacobian(page, block) {
   page.show("jacobian");
 }
 
-/** @param {Page} page @param {Block} block @param {Node} curve */
-function blockDetail(page, block, curve) {
+/** @param {Page} page @param {Block} block @param {Node} weighed the error of finite differences */
+function blockDetail(page, block, weighed) {
   const worst = worstEntry(block);
   return el(
     "section",
@@ -132,7 +133,12 @@ function blockDetail(page, block, curve) {
       page.tabs.includes("jacobian") &&
         button(page.t("show_jacobian"), () => toJacobian(page, block)),
     ),
-    el("div", "columns", el("section", "stack", ...documentView(page, block.methods ?? [])), curve),
+    el(
+      "div",
+      "columns",
+      el("section", "stack", ...documentView(page, block.methods ?? [])),
+      weighed,
+    ),
     worst && !page.tabs.includes("jacobian") && lensButton(page, block, worst, page.signal),
   );
 }

@@ -49,14 +49,37 @@ export function inspectorView(page, state) {
         ),
     },
     state.blocks.length && { id: "jacobian", make: () => jacobianView(page, state) },
-    { id: "gradcheck", make: () => gradcheckView(page, { ...state, check }) },
+    {
+      id: "gradcheck",
+      make: () => beneath(page, state, gradcheckView(page, { ...state, check })),
+    },
     comparison && { id: "compare", make: () => pageOf(page, comparison) },
-    source && { id: "source", make: () => sourceView(page, source, state.answer.marks) },
+    source && {
+      id: "source",
+      make: () =>
+        el(
+          "div",
+          "stack",
+          ...(check.verdict === "wrong" ? causes(page, state) : []),
+          sourceView(page, source, state.answer.marks),
+        ),
+    },
   ];
   return tabs(
     page,
     parts.flatMap((part) => part || []),
   );
+}
+
+/**
+ * What is wrong, why, and what mends it, without the ways to where it stands.
+ * @param {Page} page
+ * @param {import("./states").InspectorState} state
+ */
+function causes(page, { answer }) {
+  const [card] = answer.document;
+  const told = card.kind === "card" ? card.body.filter((_, k) => !k || _.kind === "item") : [];
+  return documentView({ ...page, tabs: [] }, told);
 }
 
 /**

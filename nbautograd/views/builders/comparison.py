@@ -53,12 +53,13 @@ def comparison_document(report: Comparison) -> Document:
     causes = tuple(Item(finding_document(finding, without_example(finding), kind=False)) for finding in report.findings)
     reason = sentences([report.reason] if report.reason else [])
     trace = (Verbatim(report.trace),) if report.trace else ()
-    card = Card(tone, (head, *causes, *reason, *trace, *_extent(report)))
+    card = Card(tone, (head, *causes, *reason, *(trace if report.wrong else ()), *_extent(report)))
     unsure = [one for one in report.quantities if one.verdict != "right"]
     # what is wrong at the inputs themselves is wrong at most others: how many agree says it
     here = any(one.verdict == "wrong" for one in unsure)
     failing = [case for case in report.cases if case.verdict != "right"]
     evidence = (
+        *(() if report.wrong else trace),
         *_side_by_side(report, [one for one in report.quantities if one.verdict == "right"], facts=True),
         *_table(report),
         *(_cases(failing) if here else ()),
@@ -235,7 +236,8 @@ def _case(case: ComparedCase) -> tuple[Cell, ...]:
     change = case.name or " + ".join(say("compare_change", one) for one in case.change.split())
     verdict = Chip(f"{VERDICT_MARKS[case.verdict]} {say('verdict', case.verdict)}", case.verdict)
     shapes = messages.text("views.comma").join(formats.shape(shape) for shape in case.shapes)
-    return (shapes, case.dtype, change, formats.error(case.ratio), case.quantity, (verdict,))
+    beyond = formats.error(case.ratio) if case.ratio or case.verdict == "right" else "–"
+    return (shapes, case.dtype, change, beyond, case.quantity, (verdict,))
 
 
 def _seen(report: Comparison) -> list[str]:
