@@ -300,8 +300,10 @@ def _shared(inputs: Sequence[Any]) -> dict[int, Tensor]:
             slices.setdefault(_storage(x), []).append(x)
     memory = {}
     for address, several in slices.items():
+        if len({x.dtype for x in several}) != 1 or len(several) == 1:
+            continue
         size = several[0].untyped_storage().nbytes() // several[0].element_size()
-        if len({x.dtype for x in several}) == 1 < len(several) and size <= 2 * sum(x.numel() for x in several):
+        if size <= 2 * sum(x.numel() for x in several):
             owners = torch.zeros(size, dtype=torch.int8, device=several[0].device)
             for x in several:
                 owners.as_strided(x.shape, x.stride(), x.storage_offset()).add_(1)

@@ -19,7 +19,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -58,8 +58,7 @@ MEDIAN_ENTRIES = 2048  # entries by whose median the noise of a Function is esti
 Level = Literal["entries", "noise", "lines", "whole"]
 
 
-@dataclass(frozen=True)
-class System:
+class System(NamedTuple):
     """What errors are summed up over, and the direction in which they are.
 
     Attributes:
@@ -74,8 +73,7 @@ class System:
     draws: bool = False
 
 
-@dataclass(frozen=True)
-class Excess:
+class Excess(NamedTuple):
     """An error beside what rounding explains.
 
     Attributes:
@@ -300,14 +298,13 @@ class Yardstick:
     def _measured(self, correct: Array, others: Array, level: Level) -> tuple[Array, ...]:
         golden, norm, apart = others.transpose(1, 0, 2)
         squares, count = np.square(correct).mean(1), correct.shape[1]
-        pooled = _quotient(squares, norm).mean(1, keepdims=True)
-        variance = (count * squares + PRIOR * norm * pooled) / (count + PRIOR)
+        shares = _quotient(np.stack((squares, apart, golden**2)), norm).mean(-1, keepdims=True)
+        pooled, usual = shares[:2] * norm * PRIOR
         # what cancels in the reference, as the errors of a line from which its mean was taken last, need not elsewhere
-        usual = _quotient(apart, norm).mean(1, keepdims=True)
-        variance = np.maximum(variance, (apart + norm * usual * (PRIOR / (count + PRIOR))) / count)
+        variance = np.maximum((count * squares + pooled) / (count + PRIOR), (apart + usual / (count + PRIOR)) / count)
         # a constant per row that was rounded leaves as much in a sum of golden values that is zero by chance; along
         # themselves they are never zero by chance
-        typical, root = np.sqrt(_quotient(golden**2, norm).mean(1, keepdims=True)), np.sqrt(norm)
+        typical, root = np.sqrt(shares[2]), np.sqrt(norm)
         typical[0] = 0.0
         coherent = COHERENT if level == "whole" else COHERENT_LINE
         size = np.maximum(np.abs(golden), typical * root) * (coherent * self.unit)
