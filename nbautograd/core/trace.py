@@ -42,6 +42,7 @@ class Trace(TorchFunctionMode):
     """Looks at a method before and after each call of torch that it makes.
 
     Args:
+        code: of the method; None for whatever is run.
         before: called with the method's frame before each call of torch.
         after: called after it; what it returns takes the place of the result. A call that raises has none.
 
@@ -51,7 +52,7 @@ class Trace(TorchFunctionMode):
 
     def __init__(
         self,
-        code: CodeType,
+        code: CodeType | None,
         before: Callable[[FrameType], None] = lambda frame: None,
         after: Callable[[TracedCall], Any] = lambda call: call.result,
     ) -> None:
@@ -67,7 +68,7 @@ class Trace(TorchFunctionMode):
         if torch.compiler.is_compiling():
             return func(*args, **(kwargs or {}))
         frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_code is not self.code:
+        while frame is not None and self.code is not None and frame.f_code is not self.code:
             frame = frame.f_back
         if frame is None:  # it begins or ends in what is around the method, such as a decorator
             return func(*args, **(kwargs or {}))

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.directional import inner_product
-from nbautograd.core.stumbles import hands_over, users_errors
+from nbautograd.core.stumbles import users_errors
+from nbautograd.core.trace import Trace, TracedCall
 
 MOST = 0.1  # of the largest entry: a gradient that is off by more is wrong, whatever iterates
 WAYS = 2  # random ones through the inputs, and through grad_outputs
@@ -39,20 +39,6 @@ STAIRS = 10  # that ends of such a way may be off by: each row of a batch has it
 SMOOTH = 1e-3  # of a height: both halves bend by less only where nothing jumps, or jumps of rows cancel that closely
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(5)
 DECADES = 2.0  # by which grad_outputs grow on a way: a tolerance may be absolute
-
-
-class _CallsOfTorch(TorchFunctionMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.called = Counter[str]()
-
-    @hands_over
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
-    ) -> Any:
-        if not torch.compiler.is_compiling():  # Dynamo traces into a mode
-            self.called[getattr(func, "__name__", "")] += 1
-        return func(*args, **(kwargs or {}))
 
 
 Optional = Sequence[Tensor | None]
@@ -111,10 +97,15 @@ def _where_a_step_begins(way: Way) -> tuple[float, float, float]:
     """Return the number of steps, and the nearest numbers between which another begins; no steps where none does."""
 
     def called(t: float) -> Counter[str]:
-        calls = _CallsOfTorch()
-        with calls:
+        names = Counter[str]()
+
+        def count(call: TracedCall) -> Any:
+            names[getattr(call.func, "__name__", "")] += 1
+            return call.result
+
+        with Trace(None, after=count):
             way(t)
-        return calls.called
+        return names
 
     low, here = 0.0, called(0.0)
     for high in DISTANCES:
