@@ -42,7 +42,7 @@ def doctor() -> int:
 
 def checks() -> Iterator[Check]:
     """Yield all checks, as they are made."""
-    yield _python()
+    yield Check("python", "✓", f"{'.'.join(map(str, sys.version_info[:3]))}, {sys.executable}")
     yield Check("nbautograd", "✓", text("command.doctor.installed", version=nbautograd.__version__, folder=_home()))
     yield _torch()
     for package in ("numpy", "matplotlib", "ipython", "ipywidgets", "anywidget", "jupyterlab", "nbclient", "nbconvert"):
@@ -56,11 +56,6 @@ def checks() -> Iterator[Check]:
 
 def _home() -> Path:
     return Path(nbautograd.__file__).resolve().parent
-
-
-def _python() -> Check:
-    version = ".".join(map(str, sys.version_info[:3]))
-    return Check("python", "✓", f"{version}, {sys.executable}")
 
 
 def _torch() -> Check:

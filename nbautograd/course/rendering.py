@@ -83,16 +83,13 @@ def progress_document(value: CourseProgress) -> Document:
     columns = ("mark.column.exercise", "progress.tries", "progress.state")
     header = tuple(messages.text(f"course.{column}") for column in columns)
     rows = tuple((_name(row), str(row.tries or ""), Chip(_state(row), TONE[row.state])) for row in value.rows)
-    return (Paragraph((Strong(_title(value)),)), Item((Table(header, rows, right=(1,)),)))
+    title = messages.text("course.progress.title", done=value.done, count=len(value.rows))
+    return (Paragraph((Strong(title),)), Item((Table(header, rows, right=(1,)),)))
 
 
 def _name(row: ProgressRow) -> Code | Link:
     """Return the name of an exercise; of one that was tried a way to its answer, which stands in the same notebook."""
     return Link(row.exercise, place=f"exercise-{row.exercise}") if row.tries else Code(row.exercise)
-
-
-def _title(value: CourseProgress) -> str:
-    return messages.text("course.progress.title", done=value.done, count=len(value.rows))
 
 
 def _state(row: ProgressRow) -> str:

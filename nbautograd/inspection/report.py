@@ -177,7 +177,8 @@ def _compare(
     except Exception as error:
         if is_ours(error):
             raise
-        run.notes.append(Phrase("inspection.reference_failed", name=names[1], error=_one_line(error)))
+        said = " ".join(stumbles.said(error).split())[:200]
+        run.notes.append(Phrase("inspection.reference_failed", name=names[1], error=f"{type(error).__name__}: {said}"))
         return None
 
 
@@ -244,7 +245,3 @@ def _labels(
     for copy, original, argument in zip(given, inputs, problem.input_names, strict=True):
         labels[variables.get(id(original), argument)] = copy
     return labels
-
-
-def _one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(stumbles.said(error).split())[:200]}"

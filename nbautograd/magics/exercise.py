@@ -88,7 +88,8 @@ class Exercises:
     def _show(self, request: ExerciseRequest, source: str, succeeded: bool, bar: ProgressBar) -> None:
         exercise, left = request.exercise, placeholder(source)
         if not succeeded and left is None:
-            self.tries.add(_failed(exercise))  # the traceback has said it
+            # the traceback has said it
+            self.tries.add(ExerciseResult(exercise.name, exercise.answer, "failed", points=exercise.points))
             return
         if not succeeded:
             result = ExerciseResult(exercise.name, exercise.answer, "unanswered", line=left, points=exercise.points)
@@ -124,7 +125,3 @@ def defines(source: str, name: str) -> bool:
         if isinstance(node, ast.alias) and name in (node.asname, node.name, "*"):
             return True
     return False
-
-
-def _failed(exercise: Exercise) -> ExerciseResult:
-    return ExerciseResult(exercise.name, exercise.answer, "failed", points=exercise.points)

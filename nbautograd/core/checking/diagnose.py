@@ -148,17 +148,14 @@ def _values(
 
 
 def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
-    stream = points(_small(problem, blocks))
+    many = sum(b.entries for b in blocks.values()) > CONFIRMED
+    small = other_points.shrunk(problem, SMALL_INPUTS, SMALL_SIZE, problem.seed) if many else problem
+    stream = points(small)
     for kind, most in ASKED:
         for number, point in enumerate(itertools.islice(stream.of(kind), most)):
             place = _place(point, functools.partial(stream.again.first, kind, number))
             if place is not None:
                 yield place
-
-
-def _small(problem: Problem, blocks: Blocks) -> Problem:
-    many = sum(b.entries for b in blocks.values()) > CONFIRMED
-    return other_points.shrunk(problem, SMALL_INPUTS, SMALL_SIZE, problem.seed) if many else problem
 
 
 def _place(point: Point | None, again: Callable[[], Point | None]) -> Place | None:

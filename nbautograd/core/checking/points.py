@@ -104,10 +104,6 @@ def _working(made: Iterable[Point | None]) -> Iterator[Point]:
     return (point for point in made if point is not None and point.works)
 
 
-def _together(stream: Points, source: PointSource) -> Iterator[Point]:
-    return _working(_of_other_size(source, group) for group in alike(source.problem))
-
-
 def _steps(sizes: set[int]) -> tuple[int, ...]:
     """Return the changes of sizes to try: a rotation by halves, or by pairs, means nothing at an odd size."""
     return (1, -1) if any(size % 2 for size in sizes) else (2, 1, -1)
@@ -244,7 +240,7 @@ KINDS: dict[str, tuple[PointKind, Callable[[Points, PointSource], Iterator[Point
         (PointKind("signed"), lambda stream, s: (s.point(in_domain(s.problem, s.seed + k)) for k in range(NEARBY))),
         (PointKind("argument"), lambda stream, s: other_arguments(s)),
         (PointKind("data"), lambda stream, s: other_data(s)),
-        (PointKind("together"), _together),
+        (PointKind("together"), lambda stream, s: _working(_of_other_size(s, group) for group in alike(s.problem))),
         (PointKind("single", far=True), lambda stream, s: (point for _, point in stream.groups)),
         (PointKind("one", far=True), _ones),
         (PointKind("doubled", sized=True), _doubled),

@@ -125,7 +125,7 @@ def definition_of(fn: Any) -> Any:
         fn: the definition itself, the operation in ``torch.ops``, or a Function that torch or ``function_of`` made.
     """
     if isinstance(fn, type):
-        fn = _inside(fn)[0].get("info") if is_generated(fn) else _definitions.get(fn, _nowhere)()
+        fn = _inside(fn)[0].get("info") if is_generated(fn) else _definitions.get(fn, lambda: None)()
     overload = fn
     if isinstance(fn, torch._ops.OpOverloadPacket):
         overload = getattr(fn, "default", None)
@@ -273,10 +273,6 @@ def function_class_of(op: Operation) -> type:
     )  # only now: who is told of the user's classes is not of this
     _functions[op.overload], _definitions[made] = (parts, made), weakref.ref(op.definition)
     return made
-
-
-def _nowhere() -> None:
-    """Stand for a reference to no definition."""
 
 
 def _nothing(ctx: Any, inputs: Any, output: Any) -> None:

@@ -51,17 +51,14 @@ def sampled(
         return _crossed(rows, forward, ij, steps, [np.unique(ids) for ids in chosen], keep)
 
     found = crossed()
+    sizes = np.maximum(np.abs(found[0].analytical), np.abs(found[0].numerical))
     # where most of them are wrong there is nothing to search for
-    suspect = None if _mostly_wrong(found[0]) else Search(rows, forward, ij, steps, random).entry()
+    mostly = (np.abs(found[0].stored("difference")) > FAR_OFF * sizes).mean() > 0.5
+    suspect = None if mostly else Search(rows, forward, ij, steps, random).entry()
     if suspect is None:
         return found
     chosen = [np.append(ids, one) for ids, one in zip(chosen, suspect, strict=True)]
     return crossed()
-
-
-def _mostly_wrong(matrices: Matrices) -> bool:
-    size = np.maximum(np.abs(matrices.analytical), np.abs(matrices.numerical))
-    return bool((np.abs(matrices.stored("difference")) > FAR_OFF * size).mean() > 0.5)
 
 
 def _crossed(

@@ -77,7 +77,9 @@ def state(problem: Problem, noisy: bool = False) -> Iterator[Finding]:
             unsteady += repeated(problem, outputs, v, first.gradients, (problem.seed,))
         changed = others if guard.failed or any(f.kind == "bug" for f in unsteady) else []
         later = {storage_address(t) for _, t in tensors_on_ctx(problem, own_node(problem, problem.call()))}
-        if guard.failed and not any(storage_address(t) in later or _given(problem, n) for n, t in written):
+        # what is named as an element of an argument is copied for each call
+        copied = {n for n, _ in written if "[" in n and n.partition("[")[0] in problem.input_names}
+        if guard.failed and not any(storage_address(t) in later or n in copied for n, t in written):
             kind = "lint"  # as in a cross entropy that makes the gradient of what it saved: no later call meets that
     for name in changed[:1]:
         found = rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name)
@@ -95,11 +97,6 @@ def state(problem: Problem, noisy: bool = False) -> Iterator[Finding]:
             if not agree_bitwise(given[i], problem.inputs[i]):
                 line = phrases.method_line(problem, "forward")
                 yield rules.input_changed(seen(problem, line), problem.input_names[i])
-
-
-def _given(problem: Problem, name: str) -> bool:
-    """Return True for what is named as an element of an argument, of which each call gets a copy."""
-    return "[" in name and name.partition("[")[0] in problem.input_names
 
 
 def _items(node: Any) -> dict[str, list[int]]:

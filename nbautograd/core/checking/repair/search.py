@@ -369,10 +369,6 @@ class Repair:
         outer = [] if self.problem.direct else [self.problem.fn]
         return all(map(reachable, (*called, *outer)))
 
-    def _node(self) -> Any:
-        point = self._point()
-        return None if point is None else point.node
-
     def _point(self) -> Point | None:
         return next((s.point for made in self._stages.values() for s in made), None)
 
@@ -396,10 +392,11 @@ class Repair:
 
     def _names(self) -> list[str]:
         assert self.script is not None
-        node = self._node()
+        point = self._point()
+        node = None if point is None else point.node
         on_ctx = [f"ctx.{n}" for n, v in vars(node).items() if isinstance(v, (Tensor, int, float))] if node else []
         held = 0 if node is None or "saved_tensors" in self.script.text else len(node.saved_tensors)
-        found, point, source = names(self.script), self._point(), self.problem.source
+        found, source = names(self.script), self.problem.source
         if point is not None and point.outputs is not None and source is not None and self.problem.direct:
             flowing = self.problem.differentiable_outputs(point.outputs)  # into the grad_outputs of others flow zeros
             zeros = [name for k, name in enumerate(source.grad_outputs) if k not in flowing]
