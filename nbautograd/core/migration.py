@@ -124,7 +124,7 @@ def _edits(text: str, name: str, methods: dict[str, ast.FunctionDef]) -> Iterato
     if extra:
         yield _more_parameters(forward, extra, _in_front(methods))
     if init is not None:
-        yield from _initialised_in_forward(init, forward, text)
+        yield from _initialised_in_forward(init, forward)
     if extra and "backward" in methods:
         for statement in user_source.returns(methods["backward"]):
             yield from _more_nones(statement, len(extra), forward, _in_front(methods))
@@ -173,7 +173,7 @@ def _more_parameters(forward: ast.FunctionDef, extra: list[tuple[str, str | None
     return place, place, "".join(added)
 
 
-def _initialised_in_forward(init: ast.FunctionDef, forward: ast.FunctionDef, text: str) -> Iterator[Edit]:
+def _initialised_in_forward(init: ast.FunctionDef, forward: ast.FunctionDef) -> Iterator[Edit]:
     """Set on ctx at the start of forward what ``__init__`` set on self."""
     first = init.args.args[0].arg if init.args.args else "self"
     kept = [s for s in init.body if not _docstring(s) and not isinstance(s, ast.Pass)]

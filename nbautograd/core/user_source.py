@@ -152,12 +152,10 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
             yield from codes_in(constant)
 
 
-def named_functions(function: FunctionType, beside: bool = False) -> dict[str, FunctionType]:
+def named_functions(function: FunctionType) -> dict[str, FunctionType]:
     """Return the functions of its module that a function names, by these names."""
-    own = function.__code__
-    known = {name: function.__globals__.get(name) for code in codes_in(own) for name in code.co_names}
-    found = {name: value for name, value in known.items() if isinstance(value, FunctionType)}
-    return {n: f for n, f in found.items() if not beside or f.__code__.co_filename == own.co_filename}
+    known = {n: function.__globals__.get(n) for code in codes_in(function.__code__) for n in code.co_names}
+    return {name: value for name, value in known.items() if isinstance(value, FunctionType)}
 
 
 @dataclass(frozen=True)

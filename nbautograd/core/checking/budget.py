@@ -324,7 +324,7 @@ def allowed_elements(most: int) -> int:
     return most if given is None or given >= BYTES else max(1, most * given // BYTES)
 
 
-def bytes_lacking(elements: int, kept: int = 0, for_causes: bool = False) -> Finding | None:
+def bytes_lacking(elements: int, kept: int, for_causes: bool = False) -> Finding | None:
     """Return what a check lacks in memory; None where there is enough.
 
     Args:

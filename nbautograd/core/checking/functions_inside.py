@@ -77,9 +77,7 @@ def _hands_on(cls: type, arguments: tuple[Any, ...]) -> bool:
     return False
 
 
-def check_functions_inside(
-    run: GradcheckRun, check: Check, classes: set[type] | None = None
-) -> tuple[CheckedInside, ...]:
+def check_functions_inside(run: GradcheckRun, check: Check, classes: set[type] | None) -> tuple[CheckedInside, ...]:
     """Check the Functions inside a callable whose gradient is wrong, or that gives an output without one, each alone.
 
     Args:

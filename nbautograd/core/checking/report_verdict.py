@@ -113,7 +113,7 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
                 yield Finding("jvp_wrong", "bug", "checking.jvp_wrong", params, where, line)
 
 
-def second_order_report(run: GradcheckRun, inside: Inside, counts: bool = False) -> GradcheckReport | None:
+def second_order_report(run: GradcheckRun, inside: Inside, counts: bool) -> GradcheckReport | None:
     """Return the report on second derivatives; None where they were not looked at, or not to the end of the budget."""
     try:
         found = None

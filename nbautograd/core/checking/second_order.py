@@ -315,9 +315,7 @@ DIRECTIONS = 4  # per input
 TOGETHER = 8  # elements that one direction moves; more would meet a kink too easily
 
 
-def restrict_to_directions(
-    problem: Problem, seed: int, directions: int = DIRECTIONS, together: int | None = TOGETHER
-) -> Problem | None:
+def restrict_to_directions(problem: Problem, seed: int, directions: int, together: int | None) -> Problem | None:
     """Return the same function of a few numbers per input, each of which moves a few elements.
 
     Args:

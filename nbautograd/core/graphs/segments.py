@@ -92,7 +92,7 @@ def _spans(run: Segment, called: Mapping[int, tuple[str, int]]) -> bool:
     return len(calls) > 1 or not next(iter(calls))[0]
 
 
-def _cut_path(path: str, depth: int, whole: Collection[str] = ()) -> str:
+def _cut_path(path: str, depth: int, whole: Collection[str]) -> str:
     names = path.split(".")
     for k in range(1, min(depth, len(names) + 1)):
         if (outer := ".".join(names[:k])) in whole:

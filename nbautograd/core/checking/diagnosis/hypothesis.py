@@ -70,7 +70,7 @@ def off_diagonal(X: Array, e: Evidence) -> int:
     return int(hot.sum())
 
 
-def spread_indices(size: int, most: int, also: Sequence[int] = ()) -> list[int]:
+def spread_indices(size: int, most: int, also: Sequence[int]) -> list[int]:
     """Choose the indices of a dimension that stay: at most ``most``, spread evenly, and the named ones."""
     if size <= most:
         return list(range(size))

@@ -369,9 +369,6 @@ class Repair:
         outer = [] if self.problem.direct else [self.problem.fn]
         return all(map(reachable, (*called, *outer)))
 
-    def _point(self) -> Point | None:
-        return next((s.point for made in self._stages.values() for s in made), None)
-
     def _near(self, findings: Sequence[Finding]) -> dict[int, float]:
         """Find the lines on which findings place the mistake, and what edits elsewhere cost more for each.
 
@@ -392,7 +389,7 @@ class Repair:
 
     def _names(self) -> list[str]:
         assert self.script is not None
-        point = self._point()
+        point = next((s.point for made in self._stages.values() for s in made), None)
         node = None if point is None else point.node
         on_ctx = [f"ctx.{n}" for n, v in vars(node).items() if isinstance(v, (Tensor, int, float))] if node else []
         held = 0 if node is None or "saved_tensors" in self.script.text else len(node.saved_tensors)
