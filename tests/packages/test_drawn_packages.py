@@ -18,6 +18,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 FOLDER = os.environ.get("NBAUTOGRAD_PACKAGES", "")
 # called wrong for another reason than numbers that differ from the derivative of forward at the program's inputs
 NOT_BY_NUMBERS = {
+    "fairscale.nn.model_parallel.cross_entropy:_VocabParallelCrossEntropy",  # changes its input in place, unmarked
     "nni.compression.base.apply_method:BNNClampRound",  # changes grad_output in place
     "nni.compression.base.apply_method:QATClampRound",  # likewise
     "pyqtorch.differentiation.adjoint:AdjointExpectation",  # changes what forward saved: works once
