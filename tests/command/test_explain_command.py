@@ -117,6 +117,7 @@ def test_a_program_that_writes_runs_once_and_its_files_are_as_it_wrote_them(tmp_
             y.grad
             torch.nn.functional.mse_loss(torch.ones(2), torch.ones(2, 1))
         y.grad, torch.ones(2).T
+        y.grad = None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             torch.nn.functional.softmax(y), torch.tensor(y)

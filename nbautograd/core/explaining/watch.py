@@ -284,7 +284,8 @@ class Watch(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name in ("__get__", "__set__"):
             name = getattr(getattr(func, "__self__", None), "__name__", "") + ("=" if name == "__set__" else "")
-            if name == "grad=" and args[1] is None and args[0].grad is not None:
+            # of what is no leaf torch would warn here
+            if name == "grad=" and args[1] is None and args[0].is_leaf and args[0].grad is not None:
                 self.events.add(Removed(line_here(), self.passes), args[0])
             if name not in (*_VIEWS, "requires_grad=", "data="):
                 return as_called(func, args, kwargs)
