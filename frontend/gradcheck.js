@@ -31,7 +31,8 @@ export function gradcheckView(page, { check, answer, blocks }) {
     ...documentView(page, check.table),
     check.motion && slowMotionPart(page, blocks),
     ...(brief ? [] : documentView(page, answer.evidence)),
-    ...(blocks.length ? evidence(page, blocks) : []),
+    blocks.length && check.again !== "point" && elsewhere(page),
+    blocks.length && evidence(page, blocks),
     check.order2 && secondOrder(page, check.order2),
     ...(brief ? [] : documentView(page, answer.others)),
     !brief && takeAlong(page, check.function),
@@ -39,7 +40,7 @@ export function gradcheckView(page, { check, answer, blocks }) {
 }
 
 /**
- * The check at other inputs, and of the chosen block its witnesses and the error of finite differences at a step.
+ * Of the chosen block its witnesses, and the error of finite differences at a step.
  * @param {Page} page
  * @param {Block[]} blocks
  */
@@ -73,7 +74,7 @@ function evidence(page, blocks) {
   }
   page.onSelect(show);
   show();
-  return [page.can({ kind: "elsewhere", seed: 1 }) && elsewhere(page), detail];
+  return detail;
 }
 
 /**
@@ -97,6 +98,7 @@ function apart(page, block, step) {
 
 /** @param {Page} page the check at other inputs, when asked for */
 function elsewhere(page) {
+  if (!page.can({ kind: "elsewhere", seed: 1 })) return null;
   let seed = 0;
   const said = el("p", { role: "status" });
   const more = button(page.t("elsewhere"), () => {
