@@ -79,12 +79,12 @@ class Points:
         )
 
     def _fair(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the inputs, symmetric where forward reads them as such, bounds in their order."""
+        """Return the inputs, symmetric (complex ones Hermitian) where forward reads them so, bounds in their order."""
         made, differentiable = list(inputs), self.problem.differentiable
         for position in (differentiable[k] for k in self.symmetric):
             x = made[position].detach()
             square = x.dim() > 1 and x.shape[-1] == x.shape[-2]
-            made[position] = (x + x.mT).div(2).requires_grad_() if square else made[position]
+            made[position] = (x + x.mH).div(2).requires_grad_() if square else made[position]
         return in_order(self.problem, tuple(made))
 
     @cached

@@ -107,3 +107,17 @@ def test_an_edit_that_writes_into_the_inputs_leaves_the_point_as_it_was() -> Non
         at.pull(writing)
         assert all(torch.equal(x, before) for x, before in zip(at.inputs, inputs, strict=True))
         assert all(torch.equal(g, before) for g, before in zip(at.pull(), first, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+def test_a_matrix_that_is_read_as_hermitian_stays_what_was_given(dtype: torch.dtype) -> None:
+    half = draw(3, 3).detach().to(dtype) + (0 if dtype is torch.float64 else 1j * draw(3, 3).detach().t())
+    given = (half + half.mH).requires_grad_()
+    Largest = Fn.of("Largest", "x: w, v = torch.linalg.eigh(x); save(v[:, -1:]); return w[-1]",
+        "g: (v,) = saved; return g * v @ v.mH")  # fmt: skip
+    problem = Problem(Largest, (given,))
+    with problem.session():
+        assert points(problem).symmetric == {0}
+        at = points(problem).first("given")
+        assert at is not None
+        assert torch.equal(at.inputs[0], given)
