@@ -90,7 +90,10 @@ def own(lesson: Lesson, folder: Path) -> tuple[Path, str]:
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists() and _about(_read(path)).get("content") == lesson.content:
             return path, text("command.course.kept", path=path)
-        aside = _set_aside(path) if path.exists() else None
+        aside = None
+        if path.exists():
+            numbered = (path.with_name(f"{path.stem}.mine-{number}{path.suffix}") for number in itertools.count(1))
+            aside = path.rename(next(free for free in numbered if not free.exists()))
         with path.open("xb") as file:
             file.write(lesson.path.read_bytes())
     except OSError as error:
@@ -98,15 +101,6 @@ def own(lesson: Lesson, folder: Path) -> tuple[Path, str]:
     if aside is not None:
         return path, text("command.course.aside", path=path, aside=aside.name)
     return path, text("command.course.copied", path=path)
-
-
-def _set_aside(path: Path) -> Path:
-    for number in itertools.count(1):
-        aside = path.with_name(f"{path.stem}.mine-{number}{path.suffix}")
-        if not aside.exists():
-            path.rename(aside)
-            return aside
-    raise AssertionError  # count() never ends
 
 
 def _numbered(number: str, lang: str) -> Lesson:

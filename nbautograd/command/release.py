@@ -88,7 +88,9 @@ def _release(source: Path, langs: Sequence[str], folder: Path | None, graded: bo
     langs = langs or languages(content)
     for lang in langs:
         made = make(content, lang, rehearsed=True, graded=graded)
-        where = default_folder(source, lang) if folder is None else folder / lang if len(langs) > 1 else folder
+        parent = source.resolve().parent
+        home = folder or (parent.parent if parent.name == "source" else parent)
+        where = home / lang if folder is None or len(langs) > 1 else home
         files: dict[str, bytes] = {f"{made.name}.ipynb": made.notebook.encode("utf-8")}
         if graded:
             beside = {n: text for n, text in made.files.items() if n.endswith(".py")}
@@ -100,12 +102,6 @@ def _release(source: Path, langs: Sequence[str], folder: Path | None, graded: bo
         for warning in made.warnings if lang == "zh" else ():
             print(warning, file=sys.stderr)
         print(text("command.written", path=where / f"{made.name}.ipynb"), flush=True)
-
-
-def default_folder(source: Path, lang: str) -> Path:
-    """Return the folder of the student version when none is named."""
-    parent = source.resolve().parent
-    return (parent.parent if parent.name == "source" else parent) / lang
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:

@@ -34,7 +34,11 @@ def report_bug(file: Path | None) -> int:
         CommandError: the file is no JSON.
     """
     data = None if file is None else _read(file)
-    failed = list(_stumbles(data)) if file is not None else [of_stumble(one).params for one in stumbles.recent()]
+    if file is None:
+        failed = [of_stumble(one).params for one in stumbles.recent()]
+    else:
+        told = [one.get("params") for one in _values(data) if one.get("code") == "stumbled"]
+        failed = [params for params in told if isinstance(params, dict)]
     print(f"### {text('command.report_bug.title')}\n\n{', '.join(_versions())}\n")
     for params in {json.dumps(one, sort_keys=True, default=str): one for one in failed}.values():
         plain = {name: _name(params.get(name)) for name in PLAIN}
@@ -42,7 +46,8 @@ def report_bug(file: Path | None) -> int:
         print(f"- `{plain['part']}`: {kind} ({plain['file']}:{plain['at']}, `{plain['function']}`)")
     if not failed:
         print(text("command.report_bug.none"))
-    for script in dict.fromkeys(map(_script, _checks(data))) if data is not None else ():
+    reports = (one for one in _values(data) if one.get("type") == "GradcheckReport")
+    for script in dict.fromkeys(_script(one) for one in reports if isinstance(one.get("blocks"), dict)):
         print(f"\n```python\n{script}\n```")
     print(f"\n{text('command.report_bug.last')}")
     return 0
@@ -79,19 +84,6 @@ def _values(data: Any) -> Iterator[Mapping[str, Any]]:
         if isinstance(one, dict):
             yield one
         waiting += reversed(list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else [])
-
-
-def _stumbles(data: Any) -> Iterator[Mapping[str, Any]]:
-    for one in _values(data):
-        if one.get("code") == "stumbled" and isinstance(one.get("params"), dict):
-            yield one["params"]
-
-
-def _checks(data: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the checks of a report whose blocks show what the Function was checked at."""
-    return (
-        one for one in _values(data) if one.get("type") == "GradcheckReport" and isinstance(one.get("blocks"), dict)
-    )
 
 
 def _script(check: Mapping[str, Any]) -> str:

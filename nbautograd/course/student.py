@@ -71,7 +71,12 @@ def _cells(
             for english, chinese in words.items():
                 text = text.replace(english, chinese)
         text = stripped(speaking(text, lang), lang)
-        _parses(text)
+        try:
+            ast.parse(without_magics(text))
+        except (SyntaxError, ValueError) as error:  # ValueError in Python 3.11: null bytes
+            first = next(iter(text.strip().splitlines()), "")
+            reason = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
+            raise SourceError("course.no_python", text=first, reason=reason) from None
     elif outdated and lang == cell.lang:
         with messages.speaking(lang):
             text = f"> *{messages.text('course.stale_note')}*\n\n{text}"
@@ -123,12 +128,3 @@ def _named(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if count:
             cell["id"] = f"{cell['id']}-{count}"
     return cells
-
-
-def _parses(text: str) -> None:
-    try:
-        ast.parse(without_magics(text))
-    except (SyntaxError, ValueError) as error:  # ValueError in Python 3.11: null bytes
-        first = next(iter(text.strip().splitlines()), "")
-        reason = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
-        raise SourceError("course.no_python", text=first, reason=reason) from None

@@ -105,7 +105,7 @@ def gradients_changed(record: CallRecord) -> Iterator[Finding]:
     names, function = input_names(record), record.function.methods.tree("backward")
     lines = {} if function is None else changed_in_place(function)
     for i in record.changed:
-        yield rules.grad_output_changed(_seen(record, lines.get(names[i])), names[i])
+        yield broken("mutates_grad_output", _seen(record, lines.get(names[i])), name=names[i])
 
 
 def outputs_in_inputs(record: CallRecord, saver: CallRecord | None) -> Iterator[Finding]:

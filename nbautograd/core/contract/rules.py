@@ -116,11 +116,6 @@ def saved_changed(seen: Seen, name: str) -> Finding:
     return broken("mutates_saved", seen, name=name)
 
 
-def grad_output_changed(seen: Seen, name: str) -> Finding:
-    """Return the finding on a grad_output that backward changed in place."""
-    return broken("mutates_grad_output", seen, name=name)
-
-
 def number_of_gradients(seen: Seen, got: int, inputs: Sequence[str]) -> Finding:
     """Return the finding on values returned by backward that are not one for each argument of forward."""
     return broken("wrong_number_of_gradients", seen, got=got, expected=len(inputs), inputs=", ".join(inputs))

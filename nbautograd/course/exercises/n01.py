@@ -141,7 +141,12 @@ def _bars_of_programs(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if wrong is not None:
         yield wrong
         return
-    multiplications = _multiplications(answer)
+    Counted.count = 0
+    y = answer(Counted(1.0))
+    for _ in range(DEPTH):
+        y = y * y
+    y.backward()
+    multiplications = Counted.count
     if multiplications > 10 * DEPTH:
         yield Failure("every_path", EVERY_PATH, {"depth": DEPTH, "got": multiplications})
 
@@ -200,15 +205,6 @@ class Counted(float):
         return Counted(float(self) * float(other))
 
     __rmul__ = __mul__
-
-
-def _multiplications(answer: Any) -> int:
-    Counted.count = 0
-    y = answer(Counted(1.0))
-    for _ in range(DEPTH):
-        y = y * y
-    y.backward()
-    return Counted.count
 
 
 # exp

@@ -61,9 +61,8 @@ VALUE = {
 
 def _for_each_sample(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for samples in (draw.choice(range(4, 9)), 1, draw.choice(range(9, 20))):
-        failures = list(_for_samples(answer, draw, samples, draw.choice(range(2, 6))))
-        yield from failures
-        if failures:
+        for failure in _for_samples(answer, draw, samples, draw.choice(range(2, 6))):
+            yield failure
             return
 
 

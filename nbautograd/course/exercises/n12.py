@@ -53,10 +53,7 @@ def _means(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         expected = value / n
         for what, run in (
             (f"torch.mean(ScalarTensor({n}, {value}))", lambda s: torch.mean(s)),
-            (
-                f"torch.mean(input=ScalarTensor({n}, {value}))",
-                lambda s: torch.mean(input=s),
-            ),
+            (f"torch.mean(input=ScalarTensor({n}, {value}))", lambda s: torch.mean(input=s)),
         ):
             tried = Tried(what, run, answer(n, value))
             yield from tried.refused("mean_raised" if "input=" not in what else "kwargs_lost")

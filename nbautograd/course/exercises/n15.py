@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
@@ -18,7 +17,7 @@ from nbautograd.core.user_source import function_class
 from nbautograd.course.attempt import close, forward, is_float, plain, ready, vjp
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.tried import NOT_A_FUNCTION
+from nbautograd.course.exercises.tried import NOT_A_FUNCTION, backward_set
 from nbautograd.course.mutants import COUNT, Mutant, copy, kills, mutants, objection, same_gradients
 from nbautograd.course.run import check
 
@@ -177,7 +176,7 @@ def _operation(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         return
     result = check(_declared(answer), answer, seed=draw.seed)
     failures = [failure for outcome in result.outcomes for failure in outcome.failures]
-    made = _of_own(answer, draw.seed) if not failures else ()
+    made = mutants(answer, _examples(answer), seed=draw.seed) if not failures else ()
     if failures:
         yield failures[0]
     elif len(made) < COUNT:
@@ -228,10 +227,6 @@ def _is_tuple(value: Any) -> bool:
 
 def _short(value: Any) -> str:
     return f"{value.dtype} tensor" if isinstance(value, Tensor) else type(value).__name__
-
-
-def _of_own(answer: Any, seed: int) -> tuple[Mutant, ...]:
-    return mutants(answer, _examples(answer), seed=seed)
 
 
 def _examples(answer: Any) -> list[tuple[Any, ...]]:
@@ -312,7 +307,7 @@ def _test(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 
 def _survivors(own: Any, test: Any, seed: int) -> Iterator[Failure]:
     """Yield what gets through: of spoilt gradients, which are the same for all operations, then of drawn mutants."""
-    made, right = _of_own(own, seed), own.backward
+    made, right = mutants(own, _examples(own), seed=seed), own.backward
     told = {"whole": len(made), "needed": NEEDED}
     spoilt = list(_spoilt(own, right))
     through = [failure for failure, backward in spoilt if not kills(test, _behind(own, backward))]
@@ -325,7 +320,7 @@ def _survivors(own: Any, test: Any, seed: int) -> Iterator[Failure]:
         return
     for mutant in made:  # whoever changes the operation changes it where it stands
         if mutant not in surviving:
-            with _in_place(own, mutant.function.backward):
+            with backward_set(own, _hidden(mutant.function.backward)):
                 if not kills(test, own):
                     yield Failure("judged_by_itself", BY_ITSELF, {"mutant": mutant})
                     return
@@ -341,19 +336,6 @@ def _hidden(backward: Any) -> Any:
         return backward(ctx, *grads)
 
     return staticmethod(hidden)
-
-
-@contextlib.contextmanager
-def _in_place(own: Any, backward: Any) -> Iterator[None]:
-    before = own.__dict__.get("backward")
-    own.backward = _hidden(backward)
-    try:
-        yield
-    finally:
-        if before is None:
-            del own.backward
-        else:
-            own.backward = before
 
 
 def _spoilt(own: Any, backward: Any) -> Iterator[tuple[Failure, Any]]:

@@ -298,22 +298,15 @@ FOLLOWERS: dict[str, Callable[[Tensor], Any]] = {
 def _drawn_cases(draw: InputGenerator) -> Iterator[tuple[str, str, Callable[[], Any], str | None]]:
     """Yield culprits with something behind them, and innocents: the same behind an infinity that was there before."""
     for _ in range(4):
-        (made, (name, culprit)), (then, follower) = (
-            draw.choice(list(CULPRITS.items())),
-            draw.choice(list(FOLLOWERS.items())),
-        )
+        made, (name, culprit) = draw.choice(list(CULPRITS.items()))
+        then, follower = draw.choice(list(FOLLOWERS.items()))
         ones = torch.ones(draw.choice(range(1, 5)), 2, dtype=torch.float64)
         bad = torch.where(draw.uniform(0, 1, *ones.shape) < 0.5, torch.nan, torch.inf)
         yield (
             "not_the_first", f"({made}){then}",
             partial(lambda culprit, follower, x: follower(culprit(x)), culprit, follower, ones), name,
         )  # fmt: skip
-        yield (
-            "innocent_blamed",
-            f"bad{then}, bad of NaN and inf",
-            partial(follower, bad),
-            None,
-        )
+        yield "innocent_blamed", f"bad{then}, bad of NaN and inf", partial(follower, bad), None
         yield "list_left_out", "torch.cat([ones, bad])", partial(torch.cat, [ones, bad]), None
 
 

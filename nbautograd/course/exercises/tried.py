@@ -55,20 +55,28 @@ def python(value: Any) -> Any:
 
 
 @contextlib.contextmanager
+def backward_set(answer: Any, backward: Any) -> Iterator[None]:
+    """Give a Function another backward inside a block."""
+    own = answer.__dict__.get("backward")
+    answer.backward = backward
+    try:
+        yield
+    finally:
+        delattr(answer, "backward") if own is None else setattr(answer, "backward", own)
+
+
+@contextlib.contextmanager
 def backward_calls(answer: Any) -> Iterator[list[tuple[Any, Any]]]:
     """Note what a Function's backward gets besides ctx and what it returns, call by call, inside a block."""
-    own, backward = answer.__dict__.get("backward"), answer.backward
+    backward = answer.backward
     noted: list[tuple[Any, Any]] = []
 
     def noting(ctx: Any, *grads: Any) -> Any:
         noted.append((grads, backward(ctx, *grads)))
         return noted[-1][1]
 
-    answer.backward = staticmethod(noting)
-    try:
+    with backward_set(answer, staticmethod(noting)):
         yield noted
-    finally:
-        delattr(answer, "backward") if own is None else setattr(answer, "backward", own)
 
 
 class Tried:

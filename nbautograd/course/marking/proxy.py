@@ -296,17 +296,14 @@ class _Gradient(Function):
         asked.child.watch(ctx, ctx.number)
         ctx.set_materialize_grads(False)
         ctx.places = [k for k, g in enumerate(found) if isinstance(g, Tensor)]
-        ctx.mark_non_differentiable(*(g for g, kind in zip(found, answer["graph"], strict=True) if _is_plain(g, kind)))
+        kinds = zip(found, answer["graph"], strict=True)
+        ctx.mark_non_differentiable(*(g for g, kind in kinds if isinstance(g, Tensor) and kind == 0))
         return tuple(found)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         answer, blob = ctx.child.ask("second", tuple(grads[k] for k in ctx.places), call=ctx.number)
         return (None, None, None, *(ctx.child.decoded(g, blob) for g in answer["grads"]))
-
-
-def _is_plain(gradient: Any, kind: Any) -> bool:
-    return isinstance(gradient, Tensor) and kind == 0
 
 
 @hands_over
