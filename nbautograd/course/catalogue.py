@@ -64,7 +64,7 @@ def written_names(folder: Path) -> list[str]:
 
 def notebooks() -> dict[str, tuple[Exercise, ...]]:
     """Return the package's exercises by the number of their notebook, ``"01"``."""
-    return {name[1:]: _declared(_module(name)) for name in _names()}
+    return {name[1:]: _declared_in(name) for name in _names()}
 
 
 def in_folder(folder: Path) -> dict[str, Exercise]:
@@ -83,7 +83,7 @@ def _places(folder: Path | None) -> Iterator[dict[str, Exercise]]:
 
 @cache
 def _packaged() -> dict[str, Exercise]:
-    return {exercise.name: exercise for name in _names() for exercise in _declared(_module(name))}
+    return {exercise.name: exercise for name in _names() for exercise in _declared_in(name)}
 
 
 def _names() -> list[str]:
@@ -91,12 +91,8 @@ def _names() -> list[str]:
     return sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name[1:].isdigit())
 
 
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"nbautograd.course.exercises.{name}")
-
-
-def _declared(module: ModuleType) -> tuple[Exercise, ...]:
-    return tuple(module.EXERCISES)
+def _declared_in(name: str) -> tuple[Exercise, ...]:
+    return tuple(importlib.import_module(f"nbautograd.course.exercises.{name}").EXERCISES)
 
 
 def declared_in(file: Path) -> dict[str, Exercise]:
@@ -132,7 +128,7 @@ def _run(path: str, name: str, text: str | bytes) -> dict[str, Exercise]:
     module.__file__ = path
     try:
         exec(compile(text, path, "exec", dont_inherit=True), vars(module))
-        return {exercise.name: exercise for exercise in _declared(module)}
+        return {exercise.name: exercise for exercise in module.EXERCISES}
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise UnknownExerciseError("course.declarations_broken", file=name, reason=reason) from error

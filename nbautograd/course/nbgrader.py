@@ -72,17 +72,17 @@ def with_regions(text: str) -> str:
 
 def solution(name: str, text: str) -> dict[str, Any]:
     """Return the metadata of the cell of an exercise: the student writes it, nobody grades it by hand."""
-    return _with_checksum(_meta(name, grade=False, solution=True, locked=False), text, "code")
+    return _metadata(name, text, "code", grade=False, solution=True, locked=False)
 
 
 def graded(name: str, text: str, worth: int) -> dict[str, Any]:
     """Return the metadata of a cell of points: put back as it was before it is run, and worth what it gives."""
-    return _with_checksum(_meta(name, grade=True, solution=False, locked=True, points=worth), text, "code")
+    return _metadata(name, text, "code", grade=True, solution=False, locked=True, points=worth)
 
 
 def read_only(name: str, text: str, kind: str) -> dict[str, Any]:
     """Return a cell that is put back as it was when a student changes it."""
-    return _with_checksum(_meta(name, grade=False, solution=False, locked=True), text, kind)
+    return _metadata(name, text, kind, grade=False, solution=False, locked=True)
 
 
 def checksum(meta: dict[str, Any], text: str, kind: str) -> str:
@@ -94,9 +94,6 @@ def checksum(meta: dict[str, Any], text: str, kind: str) -> str:
     return hashlib.md5("".join(parts).encode("utf-8"), usedforsecurity=False).hexdigest()
 
 
-def _meta(name: str, **kind: Any) -> dict[str, Any]:
-    return {"grade_id": name, "schema_version": SCHEMA, "task": False, **kind}
-
-
-def _with_checksum(meta: dict[str, Any], text: str, kind: str) -> dict[str, Any]:
+def _metadata(name: str, text: str, kind: str, **about: Any) -> dict[str, Any]:
+    meta = {"grade_id": name, "schema_version": SCHEMA, "task": False, **about}
     return {**meta, "cell_type": kind, "checksum": checksum(meta, text, kind)}

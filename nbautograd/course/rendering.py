@@ -24,11 +24,8 @@ from nbautograd.views.document import (
 )
 from nbautograd.views.phrases import code
 
-TONE: dict[str, Tone] = {
-    "passed": "right",
-    "failed": "cannot tell",
-    "unanswered": "unchecked",
-}  # not yet right is no disgrace
+# not yet right is no disgrace
+TONE: dict[str, Tone] = {"passed": "right", "failed": "cannot tell", "unanswered": "unchecked"}
 TICK = {"passed": "✓ ", "skipped": ""}
 MARK = {"passed": "✓", "failed": "✗", "unanswered": "·", "skipped": "·"}
 

@@ -268,9 +268,8 @@ def function_class_of(op: Operation) -> type:
     if op.vmap is not None:
         methods["vmap"] = op.vmap
     made = FunctionMeta(op.name, (torch.autograd.Function,), {name: staticmethod(one) for name, one in methods.items()})
-    made.__module__ = getattr(
-        op.backward, "__module__", ""
-    )  # only now: who is told of the user's classes is not of this
+    # only now: who is told of the user's classes is not of this
+    made.__module__ = getattr(op.backward, "__module__", "")
     _functions[op.overload], _definitions[made] = (parts, made), weakref.ref(op.definition)
     return made
 

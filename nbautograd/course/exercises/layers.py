@@ -25,9 +25,8 @@ def layer(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     for sizes in ((4, 3), *((draw.choice(range(1, 8)), draw.choice(range(1, 8))) for _ in range(3))):
         make = _Maker(answer, *sizes)
         for check in CHECKS:
-            found = list(check(make, draw))
-            if found:
-                yield found[0]
+            for failure in check(make, draw):
+                yield failure
                 return
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure, Texts
 from nbautograd.course.exercises.shapes import elementwise, normals, points
-from nbautograd.course.exercises.tried import python
+from nbautograd.course.exercises.tried import in_turn, python
 
 # reverse_by_hand
 
@@ -105,12 +104,10 @@ EVERY_PATH = {
 DEPTH = 14  # squarings in a row: 2 * 14 contributions, 2^14 paths
 
 
-def _engine(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
+def _is_value(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     backward: Any = getattr(answer, "backward", None)
     if not (isinstance(answer, type) and hasattr(backward, "__code__")):
         yield Failure("no_class", NO_CLASS)
-        return
-    yield from itertools.islice(_bars_of_programs(answer, draw), 1)
 
 
 def _bars_of_programs(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -277,5 +274,5 @@ EXERCISES = (
         saved_bytes=lambda x: 8 * x.numel(),
         ready_made={"backward": {"exp"}}, notes={"ready_made": EXP_AGAIN},
     ),
-    Exercise("engine", "Value", "custom", own=_engine),
+    Exercise("engine", "Value", "custom", own=in_turn(_is_value, _bars_of_programs)),
 )  # fmt: skip

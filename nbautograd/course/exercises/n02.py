@@ -74,16 +74,12 @@ BATCH_OF_ONE = {
 }
 
 
-def _squeezed_fails(batch: int, n_in: int, n_out: int) -> bool:
-    return torch.zeros(batch, n_out).sum(0).squeeze(0).shape != (n_out,)
-
-
 def _breaks_squeeze(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     answer = python(answer)
     sizes = tuple(map(python, answer)) if isinstance(answer, (tuple, list)) else ()
     if len(sizes) != 3 or not all(type(n) is int and n >= 0 for n in sizes):
         yield Failure("not_three_sizes", NOT_THREE)
-    elif _squeezed_fails(*sizes):
+    elif torch.zeros(sizes[0], sizes[2]).sum(0).squeeze(0).shape != sizes[2:]:
         return
     elif sizes[0] == 1:
         yield Failure("batch_of_one", BATCH_OF_ONE)
@@ -133,9 +129,6 @@ def _fools_the_sum(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         differs = differs or not all(same)
     if not differs:
         yield Failure("really_right", REALLY_RIGHT)
-
-
-# broadcast_add
 
 
 EXERCISES = (

@@ -33,7 +33,8 @@ def _logsumexp_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield from points("c", "abc", "b1", "cbt", "0c")(draw)
 
 
-def _classified(draw: InputGenerator) -> tuple[Tensor, Tensor]:
+def classified(draw: InputGenerator) -> tuple[Tensor, Tensor]:
+    """Logits, and the class of each row."""
     rows, classes = draw.sizes(2)
     return draw.normal(rows, classes), draw.integers(0, classes, rows)
 
@@ -100,7 +101,7 @@ EXERCISES = (
     ),
     Exercise(
         "cross_entropy", "CrossEntropy", "value own_function gradient edges",
-        formula=functional.cross_entropy, inputs=_classified, edges=_classified_edges,
+        formula=functional.cross_entropy, inputs=classified, edges=_classified_edges,
         ready_made=FROM_SCRATCH, notes={"ready_made": READY_MADE, "edge_value": SUBTRACT, "edge_gradient": SUBTRACT},
     ),
     Exercise(

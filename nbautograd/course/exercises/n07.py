@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
@@ -70,11 +69,6 @@ def in_place(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 # head
 
 
-def _rows(draw: InputGenerator) -> tuple[Tensor, int]:
-    rows, columns = draw.sizes(2)
-    return draw.normal(rows, columns), int(draw.integers(1, rows))
-
-
 def _row_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     pages, rows, columns = draw.sizes(3)
     yield draw.normal(rows, columns), rows
@@ -125,6 +119,7 @@ EXERCISES = (
         formula=torch.tanh, inputs=normals("ab"), edges=elementwise()),
     Exercise(
         "head", "Head", "value own_function gradient custom edges",
-        formula=lambda x, n: x[:n].clone(), inputs=_rows, own=_own_memory, inside=True, edges=_row_edges,
+        formula=lambda x, n: x[:n].clone(), own=_own_memory, inside=True, edges=_row_edges,
+        inputs=lambda draw: (draw.normal(*draw.sizes(2)), int(draw.integers(1, *draw.sizes(1)))),
     ),
 )  # fmt: skip

@@ -16,16 +16,12 @@ from nbautograd.core.user_source import function_class
 from nbautograd.course.checks.context import saved_bytes
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
+from nbautograd.course.exercises.n05 import classified
 from nbautograd.course.exercises.n07 import in_place, on_a_copy
 from nbautograd.course.exercises.shapes import elementwise, normals, points
 from nbautograd.course.exercises.tried import NOT_A_FUNCTION
 
 # lean_cross_entropy
-
-
-def _classified(draw: InputGenerator) -> tuple[Any, ...]:
-    rows, classes = draw.sizes(2)
-    return draw.normal(rows, classes), draw.integers(0, classes, rows), draw.choice((0.1, 0.2, 0.3))
 
 
 def _classified_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
@@ -183,8 +179,7 @@ def _same_gradients(
         torch.rand(3)  # somebody else draws in between
         before = torch.get_rng_state()
         try:
-            found: tuple[Tensor | None, ...]
-            found = torch.autograd.grad(y, inputs, cotangent.clone(), allow_unused=True)
+            found = list[Tensor | None](torch.autograd.grad(y, inputs, cotangent.clone(), allow_unused=True))
         except Exception as error:
             return Failure("backward_raises", RAISES, _error(error))
         moved = not torch.equal(torch.get_rng_state(), before)
@@ -227,7 +222,7 @@ EXERCISES = (
     Exercise(
         "lean_cross_entropy", "LeanCrossEntropy", "value own_function gradient context edges",
         formula=lambda logits, target, smoothing: functional.cross_entropy(logits, target, label_smoothing=smoothing),
-        inputs=_classified,
+        inputs=lambda draw: (*classified(draw), draw.choice((0.1, 0.2, 0.3))),
         edges=_classified_edges,
         saved_bytes=lambda logits, target, smoothing: 8 * (logits.numel() + 2 * len(target)),
     ),

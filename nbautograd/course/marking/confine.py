@@ -61,10 +61,8 @@ def confine(limits: Mapping[str, int]) -> list[str]:
             layers.append("nobody")
         elif os.geteuid() == 0:  # a root that may no more than others: it could lift its limits
             nothing = struct.pack("<6I", *[0] * 6)
-            if (
-                libc.syscall(_CAPSET[platform.machine() == "aarch64"], struct.pack("<Ii", _CAPABILITIES, 0), nothing)
-                == 0
-            ):
+            number, head = _CAPSET[platform.machine() == "aarch64"], struct.pack("<Ii", _CAPABILITIES, 0)
+            if libc.syscall(number, head, nothing) == 0:
                 layers.append("powers")
         libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)  # before the two others, which the kernel refuses without it
         layers += [name for name, ask in (("files", _no_files), ("calls", _no_calls)) if ask(libc)]
