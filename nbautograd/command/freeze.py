@@ -18,6 +18,7 @@ from nbautograd.widgets.thawing import brought_once, script
 LIVE = "application/vnd.jupyter.widget-view+json"
 STORED = "application/vnd.jupyter.widget-state+json"
 PAGES = (".html", ".htm")
+SECONDS = 600  # that one cell may take
 _ANCHOR = re.compile(r'class="nbautograd (nbag-[0-9a-f]{16})"')
 _REPORT = re.compile(r'class="nbautograd\b')
 
@@ -32,7 +33,7 @@ class Count:
     large: int = 0
 
 
-def freeze(notebook: Path, out: Path | None, *, execute: bool | None, seconds: int = 600) -> int:
+def freeze(notebook: Path, out: Path | None, *, execute: bool | None) -> int:
     """Write a copy of a notebook in which the live views are HTML that brings its own script and state.
 
     Args:
@@ -40,7 +41,6 @@ def freeze(notebook: Path, out: Path | None, *, execute: bool | None, seconds: i
         out: the copy, ``.ipynb`` or ``.html``; None takes ``NAME.frozen.ipynb`` beside it.
         execute: True runs the notebook, in memory; False takes the state that is stored in it; None runs it when it
             stores none.
-        seconds: the most that one cell may take.
 
     Raises:
         CommandError: when the copy would be written over something that is not ours, when nothing can be frozen, or
@@ -52,7 +52,10 @@ def freeze(notebook: Path, out: Path | None, *, execute: bool | None, seconds: i
     failure = ""
     if execute or (execute is None and not views(content)):
         print(text("command.freeze.running", path=notebook), flush=True)
-        failure = _run(content, notebook, seconds)
+        from nbautograd.widgets.encoding import FREEZING
+
+        environment = {FREEZING: "1"}
+        failure = run(content, notebook.parent.resolve(), SECONDS, keep_widgets=True, environment=environment)
     count = frozen(content)
     if not count.frozen and not failure:
         raise CommandError(text("command.freeze.nothing", path=notebook))
@@ -61,12 +64,6 @@ def freeze(notebook: Path, out: Path | None, *, execute: bool | None, seconds: i
     if failure:
         raise CommandError(text("command.cell_failed", path=target, reason=failure))
     return 0
-
-
-def _run(content: Any, notebook: Path, seconds: int) -> str:
-    from nbautograd.widgets.encoding import FREEZING
-
-    return run(content, notebook.parent.resolve(), seconds, keep_widgets=True, environment={FREEZING: "1"})
 
 
 def _require_free(notebook: Path, target: Path) -> None:

@@ -130,21 +130,17 @@ def _params_of(tried: AnswerCheck) -> dict[str, Any]:
 def _exercises(source: Source) -> dict[str, Exercise]:
     """Return the exercises of a source's cells by name, each of one cell that a student's kernel checks."""
     exercises: dict[str, Exercise] = {}
+    above = itertools.takewhile(lambda cell: not cell.is_answer, source.cells)
+    lines = [line for cell in above if cell.kind == "code" for line in cell.text.splitlines()]
     for cell in source.answers:
         if cell.exercise in exercises:
             raise ReleaseError("course.refused.twice", exercise=cell.exercise)
         if cell.text.split()[:2] != ["%%exercise", cell.exercise]:
             raise ReleaseError("course.refused.no_magic", exercise=cell.exercise)
-        if not exercises and not _is_loaded(source):
+        if not any(line.startswith("%load_ext nbautograd") for line in lines):
             raise ReleaseError("course.refused.not_loaded")
         exercises[cell.exercise] = find(cell.exercise, source.path.parent)
     return exercises
-
-
-def _is_loaded(source: Source) -> bool:
-    above = itertools.takewhile(lambda cell: not cell.is_answer, source.cells)
-    kept = [cell.text for cell in above if cell.kind == "code"]
-    return any(line.startswith("%load_ext nbautograd") for text in kept for line in text.splitlines())
 
 
 def _declarations(path: Path, exercises: Mapping[str, Exercise]) -> dict[str, str]:

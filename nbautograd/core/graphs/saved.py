@@ -105,12 +105,11 @@ class SavedReader:
 
     Args:
         name_of: gives the user's name of a tensor, or an empty text.
-        full: how many saved tensors get statistics and previews; the rest only shape and dtype.
     """
 
-    def __init__(self, name_of: Callable[[torch.Tensor], str], full: int = 256) -> None:
+    def __init__(self, name_of: Callable[[torch.Tensor], str]) -> None:
         self._name_of = name_of
-        self._left = full
+        self._left = 256  # saved tensors that get statistics and previews; the rest only shape and dtype
 
     def source(self, cls: type | None) -> FunctionSource | None:
         """Return the class's source, or None when it cannot be read."""

@@ -78,9 +78,7 @@ def _checks(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             yield Failure("changes_inputs", CHANGES, {"case": case.name})
             return
         said[case] = found or said.get(case, False)
-    failure = _judged(said)
-    if failure is not None:
-        yield failure
+    yield from filter(None, [_judged(said)])
 
 
 def _judged(said: dict[TriedGradcheck, bool]) -> Failure | None:
@@ -292,11 +290,10 @@ def _slips(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         yield Failure("nothing_wrong", HARMLESS, {"x": ", ".join(f"{value:.2f}" for value in x.tolist())})
 
 
-OWN: tuple[tuple[str, str, Callable[[Any, InputGenerator], Iterator[Failure]]], ...] = (
-    ("my_gradcheck", "my_gradcheck", _checks),
-    ("best_step", "steps", _steps),
-    ("hiding_input", "a", _hides),
-    ("which_check", "checks", _kills),
-    ("slips_through", "Sly", _slips),
+EXERCISES = (
+    Exercise("my_gradcheck", "my_gradcheck", "custom", own=_checks),
+    Exercise("best_step", "steps", "custom", own=_steps),
+    Exercise("hiding_input", "a", "custom", own=_hides),
+    Exercise("which_check", "checks", "custom", own=_kills),
+    Exercise("slips_through", "Sly", "custom", own=_slips),
 )
-EXERCISES = tuple(Exercise(name, answer, "custom", own=own) for name, answer, own in OWN)

@@ -55,22 +55,7 @@ def _pair_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield draw.uniform(0.2, 1.0, rows, columns).t(), draw.uniform(-1.0, -0.2, rows, columns).t()
 
 
-def _pair(draw: InputGenerator) -> tuple[Tensor, ...]:
-    shape = draw.sizes(2)
-    return tuple(draw.away_from(draw.normal(*shape), 0.0, 0.1) for _ in range(2))
-
-
 # leaky_clamp
-
-
-def _leaky_clamp(x: Tensor, lo: float, hi: float, slope: float) -> Tensor:
-    inside = x.clamp(lo, hi)
-    return inside + slope * (x - inside)
-
-
-def _leaky_clamp_vjp(x: Tensor, lo: float, hi: float, slope: float, g: Tensor) -> Tensor:
-    inside = (x >= lo) & (x <= hi)
-    return torch.where(inside, g, slope * g)
 
 
 def _clamp_inputs(draw: InputGenerator) -> tuple[Any, ...]:
@@ -101,12 +86,6 @@ def _round_inputs(draw: InputGenerator) -> tuple[Any, ...]:
 
 
 # spike
-
-
-def _spike_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
-    yield from elementwise(3.0)(draw)
-    yield torch.tensor([-1.0, 0.5, 1.0]), 2.0
-    yield torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64), 2.0
 
 
 def _train(spike: Callable[..., Tensor], rounds: int = 200) -> float:
@@ -247,12 +226,15 @@ EXERCISES = (
         "abs_uv", "AbsUV",
         "value own_function gradient kinks edges",
         formula=lambda u, v: (u * v).abs(),
-        inputs=_pair, kinks=_pair_at_kinks, edges=_pair_edges,
+        inputs=lambda draw: tuple(draw.away_from(draw.normal(*draw.sizes(2)), 0.0, 0.1) for _ in range(2)),
+        kinks=_pair_at_kinks, edges=_pair_edges,
         notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
     ),
     Exercise(
         "leaky_clamp", "LeakyClamp", "value own_function gradient kinks edges",
-        formula=_leaky_clamp, vjp=_leaky_clamp_vjp, inputs=_clamp_inputs, kinks=_clamp_kinks,
+        formula=lambda x, lo, hi, slope: x.clamp(lo, hi) + slope * (x - x.clamp(lo, hi)),
+        vjp=lambda x, lo, hi, slope, g: torch.where((x >= lo) & (x <= hi), g, slope * g),
+        inputs=_clamp_inputs, kinks=_clamp_kinks,
         edges=elementwise(-0.75, 0.5, 0.2),
         notes={"kink_convention": ENDS},
     ),
@@ -265,7 +247,11 @@ EXERCISES = (
         "spike", "Spike", "value own_function gradient edges custom",
         formula=lambda v, k: (v > 0).to(v.dtype), vjp=lambda v, k, g: g / (1 + k * v.abs()) ** 2,
         inputs=lambda draw: (draw.away_from(draw.normal(*draw.sizes(2)), 0.0, 0.1), float(draw.uniform(1.0, 6.0))),
-        edges=_spike_edges, own=_learns, notes=SPIKE,
+        edges=lambda draw: (
+            *elementwise(3.0)(draw),
+            (torch.tensor([-1.0, 0.5, 1.0]), 2.0), (torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64), 2.0),
+        ),
+        own=_learns, notes=SPIKE,
     ),
     Exercise("find_kinks", "find_kinks", "custom", own=_finds_kinks),
 )  # fmt: skip

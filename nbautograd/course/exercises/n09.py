@@ -173,16 +173,12 @@ def _hessian(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             params = {"n": len(x), "expected": tuple(expected.shape), "got": tuple(found.shape)}
             yield Failure("wrong_shape", SHAPED, params)
         elif not close(found, expected, 1e-6):
-            yield _wrong_entry(name, found.detach(), expected)
+            i, j = divmod(int((found.detach() - expected).abs().argmax()), len(expected))
+            entry = {"f": name, "i": i, "j": j, "expected": expected[i, j].item(), "got": found[i, j].item()}
+            yield Failure("wrong_value", HESSIAN, entry)
         else:
             continue
         return
-
-
-def _wrong_entry(name: str, found: Tensor, expected: Tensor) -> Failure:
-    i, j = divmod(int((found - expected).abs().argmax()), len(expected))
-    params = {"f": name, "i": i, "j": j, "expected": expected[i, j].item(), "got": found[i, j].item()}
-    return Failure("wrong_value", HESSIAN, params)
 
 
 EXERCISES = (

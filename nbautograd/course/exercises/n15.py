@@ -176,7 +176,7 @@ def _operation(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         return
     result = check(_declared(answer), answer, seed=draw.seed)
     failures = [failure for outcome in result.outcomes for failure in outcome.failures]
-    made = mutants(answer, _examples(answer), seed=draw.seed) if not failures else ()
+    made = _of_own(answer, draw.seed) if not failures else ()
     if failures:
         yield failures[0]
     elif len(made) < COUNT:
@@ -227,6 +227,10 @@ def _is_tuple(value: Any) -> bool:
 
 def _short(value: Any) -> str:
     return f"{value.dtype} tensor" if isinstance(value, Tensor) else type(value).__name__
+
+
+def _of_own(answer: Any, seed: int) -> tuple[Mutant, ...]:
+    return mutants(answer, _examples(answer), seed=seed)
 
 
 def _examples(answer: Any) -> list[tuple[Any, ...]]:
@@ -307,7 +311,7 @@ def _test(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 
 def _survivors(own: Any, test: Any, seed: int) -> Iterator[Failure]:
     """Yield what gets through: of spoilt gradients, which are the same for all operations, then of drawn mutants."""
-    made, right = mutants(own, _examples(own), seed=seed), own.backward
+    made, right = _of_own(own, seed), own.backward
     told = {"whole": len(made), "needed": NEEDED}
     spoilt = list(_spoilt(own, right))
     through = [failure for failure, backward in spoilt if not kills(test, _behind(own, backward))]

@@ -116,13 +116,13 @@ class Child:
         for x, needed, is_leaf in zip(given, needs, leaf, strict=True):
             leaves.append(x.requires_grad_() if needed else None)
             handed[id(x)] = x if is_leaf or not needed else x.clone()  # in place on a leaf is an error of torch's own
-        positional, named = _with(args, handed)
+        positional, named = replaced(args, handed)
         call = callable_of(self.answer)
         raw = call(*positional, **named) if dims is None else torch.func.vmap(call, in_dims=tuple(dims))(*positional)
         outputs = list(tensors(raw))
         inputs = list(handed.values())
         number = next(self._numbers)
-        with_copies = _with(args, dict(zip(map(id, given), kept, strict=True)))
+        with_copies = replaced(args, dict(zip(map(id, given), kept, strict=True)))
         self.calls[number] = ChildCall(with_copies, leaves, outputs, dims is not None)
         same = [next((k for k, x in enumerate(inputs) if y is x), None) for y in outputs]
         return {
@@ -195,7 +195,7 @@ class Child:
                 id(x): x if t is None else forward_ad.make_dual(x, t)
                 for x, t in zip(tensors(args), tangents, strict=True)
             }
-            positional, named = _with(args, dual)
+            positional, named = replaced(args, dual)
             raw = callable_of(self.answer)(*positional, **named)
             found = [forward_ad.unpack_dual(y).tangent for y in tensors(raw)]
         return {"tangents": [wire.encode(_plain(t), blob) for t in found]}
@@ -235,12 +235,13 @@ def raised(error: BaseException) -> dict[str, Any]:
     return {"type": type(error).__name__, "kind": kinds[0], "text": str(error)[:500], "line": line}
 
 
-def _with(args: Any, handed: Mapping[int, Any]) -> Any:
-    if isinstance(args, Tensor):
-        return handed[id(args)]
-    if isinstance(args, (tuple, list)):
-        return type(args)(_with(x, handed) for x in args)
-    return {k: _with(x, handed) for k, x in args.items()} if isinstance(args, dict) else args
+def replaced(value: Any, handed: Mapping[int, Any]) -> Any:
+    """Return a value with others in the place of tensors, by their ids."""
+    if isinstance(value, Tensor):
+        return handed.get(id(value), value)
+    if type(value) in (tuple, list):
+        return type(value)(replaced(x, handed) for x in value)
+    return {k: replaced(x, handed) for k, x in value.items()} if isinstance(value, dict) else value
 
 
 def _plain(value: Any) -> Any:

@@ -28,7 +28,7 @@ from torch.autograd.function import once_differentiable
 from nbautograd.core.pytrees import tensors
 from nbautograd.core.stumbles import hands_over
 from nbautograd.course.marking import wire
-from nbautograd.course.marking.child import FORK, KILL
+from nbautograd.course.marking.child import FORK, KILL, replaced
 
 START = 60.0  # seconds for an import of torch on a machine with other things to do
 
@@ -268,7 +268,7 @@ class Answered:
         child.changed(answer, blob, self.given)
         known = range(len(self.given))
         self.same = {id(y): self.given[k] for y, k in zip(outputs, answer["same"], strict=True) if k in known}
-        self.value = _replaced(value, self.same)
+        self.value = replaced(value, self.same)
         self.outputs = tuple(tensors(self.value))
         asked_for = any(needs)  # of a call that wants no gradient, as in forward mode, nothing is known
         self.plain = [y for y, grad in zip(self.outputs, answer["grad"], strict=True) if asked_for and not grad]
@@ -387,7 +387,7 @@ def function_of(child: Nursling, name: str, about: Mapping[str, Any]) -> Callabl
         if not arguments.tensors:
             return Answered(child, args, kwargs).value
         found = iter(_Any.apply(child, arguments, *arguments.tensors))  # type: ignore[no-untyped-call]
-        return _replaced(arguments.value, {id(y): next(found) for y in tensors(arguments.value)})
+        return replaced(arguments.value, {id(y): next(found) for y in tensors(arguments.value)})
 
     answer.__name__ = answer.__qualname__ = name
     _name_arguments(answer, about)
@@ -403,7 +403,7 @@ class _Arguments:
         self.answered: Answered | None = None
 
     def filled(self, given: Sequence[Any]) -> Any:
-        return _replaced(self.args, dict(zip(map(id, self.tensors), given, strict=True)))
+        return replaced(self.args, dict(zip(map(id, self.tensors), given, strict=True)))
 
 
 class _Any(Function):
@@ -453,11 +453,3 @@ class _Whole(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         return (None, None, *ctx.asked.pulled(_pull(ctx, grads)[0]))
-
-
-def _replaced(value: Any, handed: Mapping[int, Any]) -> Any:
-    if isinstance(value, Tensor):
-        return handed.get(id(value), value)
-    if type(value) in (tuple, list):
-        return type(value)(_replaced(x, handed) for x in value)
-    return {k: _replaced(x, handed) for k, x in value.items()} if isinstance(value, dict) else value
