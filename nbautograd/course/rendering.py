@@ -7,7 +7,6 @@ from nbautograd.course.progress import CourseProgress, ProgressRow
 from nbautograd.course.result import CheckResult, ExerciseResult
 from nbautograd.course.sentences import LEVELS, Level
 from nbautograd.views.builders import build
-from nbautograd.views.bundle import mimebundle as drawn
 from nbautograd.views.document import (
     Card,
     Chip,
@@ -28,11 +27,6 @@ from nbautograd.views.phrases import code
 TONE: dict[str, Tone] = {"passed": "right", "failed": "cannot tell", "unanswered": "unchecked"}
 TICK = {"passed": "✓ ", "skipped": ""}
 MARK = {"passed": "✓", "failed": "✗", "unanswered": "·", "skipped": "·"}
-
-
-def mimebundle(value: ExerciseResult | CourseProgress) -> dict[str, str]:
-    """``text/plain`` and ``text/html`` of a result or of the progress table."""
-    return drawn(value)
 
 
 @build.register

@@ -11,9 +11,9 @@ from written_answers import product
 
 from nbautograd import messages
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.rendering import mimebundle
 from nbautograd.course.result import CheckResult
 from nbautograd.course.run import check, placeholder
+from nbautograd.views.bundle import mimebundle
 
 MULTIPLY = Exercise("multiply", "Multiply", "value gradient", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)))
 SWAPPED = {"returned": "return g * a, g * b"}

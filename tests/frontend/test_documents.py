@@ -10,9 +10,10 @@ from playwright.sync_api import expect
 
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchLog
 from nbautograd.core.values import Value
+from nbautograd.course import rendering as _registers  # noqa: F401
 from nbautograd.course.progress import CourseProgress, ProgressRow
-from nbautograd.course.rendering import mimebundle
 from nbautograd.course.result import ExerciseResult
+from nbautograd.views.bundle import mimebundle
 
 pytestmark = pytest.mark.browser
 

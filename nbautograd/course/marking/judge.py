@@ -21,7 +21,6 @@ from nbautograd.course.marking.wire import CannotCrossError, Foreign
 from nbautograd.course.result import CheckResult, ExerciseResult
 from nbautograd.course.run import check
 
-MEMORY = 2 << 30  # bytes that an answer may take besides torch: the course's largest exercise takes 60 MB
 SECONDS = 20.0  # that the child may take for one exercise, all questions together; the course's slowest takes 1.5 s
 REPORTED = ("own_function", "context", "cost")  # what only the process that runs the answer can see
 _CODE = re.compile(r"[a-z]\w{0,59}")
