@@ -65,10 +65,6 @@ class Values:
     tensors: tuple[Tensor | None, ...]
     outputs: int
 
-    def double(self) -> tuple[Tensor | None, ...]:
-        """Return the values in float64."""
-        return tuple(None if t is None else t.to(torch.float64) for t in self.tensors)
-
 
 @dataclass(frozen=True)
 class Measured:

@@ -253,14 +253,15 @@ class Trial:
             self.tracks = [Track(quantity) for quantity in self._quantities(measured.golden)]
         inputs = [x for x in measured.draw.inputs if is_floating(x) and readable(x)]
         self.entering = {"gradient": _largest(measured.draw.grad_outputs), "output": _largest(inputs)}
-        golden, yardstick, candidate = measured.golden.double(), measured.yardstick.double(), measured.candidate
+        golden, yardstick = measured.golden.tensors, measured.yardstick.tensors
+        candidate = measured.candidate.tensors
         for k, track in enumerate(self.tracks):
             if track.other_shape is not None:
                 continue
             samples = [sample.tensors[k] for sample in measured.samples]
-            coarse = [t.dtype for t in (measured.yardstick.tensors[k],) if t is not None]
+            coarse = [t.dtype for t in (yardstick[k],) if t is not None]
             track.unit = max(float(torch.finfo(dtype).eps) / 2 for dtype in (*coarse, self.pair.rounding))
-            got = candidate.tensors[k] if k < len(candidate.tensors) else None
+            got = candidate[k] if k < len(candidate) else None
             taken = _taken(track, golden[k], yardstick[k], samples, got, self._directions(measured, k), self)
             if taken is None:
                 continue
@@ -296,10 +297,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Taken:
-    """Values of one quantity at one draw, all in float64; zero where they are not finite.
+    """Values of one quantity at one draw, in float64; zero where they are not finite.
 
     Attributes:
-        golden, candidate: values.
+        golden: values.
+        candidate: the Function's, in its own dtype.
         yardstick, error: what the reference and the Function are off by.
         samples: what the reference is off by with random rounding.
         directions: the other tensors of its shape, by name.
@@ -329,7 +331,7 @@ def _taken(
         if candidate is None:
             return None
         golden = torch.zeros_like(candidate, dtype=torch.float64)
-    yardstick = torch.zeros_like(golden) if yardstick is None else yardstick
+    golden = golden.to(torch.float64)
     track.shape, track.entries = tuple(golden.shape), golden.numel()
     if candidate is None:
         track.missing |= bool(golden.abs().nan_to_num().max() > 0) if golden.numel() else False
@@ -340,14 +342,13 @@ def _taken(
     track.dtype = candidate.dtype
     if golden.numel() == 0:
         return None
-    got = candidate.to(torch.float64)
-    values = [yardstick, got, *(torch.zeros_like(golden) if s is None else s for s in samples)]
-    errors = [value - golden for value in values]
+    values = [torch.zeros_like(golden) if t is None else t for t in (yardstick, candidate, *samples)]
+    errors = [t.to(torch.float64) - golden for t in values]
     if not all(map(_finite, errors)):
-        golden, got, errors = _masked(track, golden, *values)
+        golden, candidate, errors = _masked(track, golden, *(t.to(torch.float64) for t in values))
     smallest = torch.finfo(trial.pair.rounding)
     tiny = float(smallest.smallest_normal) * float(smallest.eps)
-    return Taken(golden, got, errors[0], errors[1], errors[2:], directions, tiny)
+    return Taken(golden, candidate, errors[0], errors[1], errors[2:], directions, tiny)
 
 
 def _finite(tensor: Tensor) -> bool:
@@ -402,7 +403,7 @@ def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) 
         track.allowed = min(track.allowed, float(yard.allowed(error.reshape(yard.golden.shape)).median()) / yard.size)
     if trial.power and track.quantity.kind == "gradient" and yard.size > 0:
         flowing = [t for name, t in directions.items() if name.startswith("grad_output")]
-        for code, wrong in mutations(taken.candidate, directions, flowing, len(track.shape)):
+        for code, wrong in mutations(taken.candidate.to(torch.float64), directions, flowing, len(track.shape)):
             mutant = track.mutants.setdefault(code, Deviation())
             mutant.add(yard, wrong.to(track.dtype).to(torch.float64) - golden)
 

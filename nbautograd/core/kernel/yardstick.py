@@ -230,7 +230,8 @@ class Yardstick:
         """Return the largest error that each entry may have, of a Function as noisy as the middle of its errors is."""
         floor, spread, unit = self._entry_bounds()
         z = (self.noisier(error)[0] if noisier is None else noisier) * spreads(self.golden.numel(), self.known)
-        return torch.add(floor, spread, alpha=unit * z)
+        allowed = spread.to(torch.float64)
+        return torch.add(floor, allowed, alpha=unit * z, out=allowed)
 
     def noisier(self, error: Tensor) -> list[float]:
         """Return how many times the noise of correct implementations an error has, by the median of both.
