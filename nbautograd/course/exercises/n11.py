@@ -127,39 +127,25 @@ def _library_op(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 
 EXERCISES = (
     Exercise(
-        "numpy_softplus",
-        "Softplus",
-        "value gradient own_function custom edges",
-        torch.nn.functional.softplus,
-        normals("ab"),
-        _softplus_edges,
-        own=_numpy_once,
+        "numpy_softplus", "Softplus", "value gradient own_function custom edges",
+        formula=torch.nn.functional.softplus, inputs=normals("ab"), edges=_softplus_edges, own=_numpy_once,
     ),
     Exercise(
-        "numpy_correlate",
-        "Correlate",
-        "value gradient edges own_function",
-        lambda signal, kernel: torch.nn.functional.conv1d(signal[None, None], kernel[None, None])[0, 0],
-        lambda draw: (draw.normal(sum(draw.sizes(2))), draw.normal(*draw.sizes(1))),
-        lambda draw: (*points("6,1", "5,5")(draw), (draw.normal(14)[::2], draw.normal(3))),
+        "numpy_correlate", "Correlate", "value gradient edges own_function",
+        formula=lambda signal, kernel: torch.nn.functional.conv1d(signal[None, None], kernel[None, None])[0, 0],
+        inputs=lambda draw: (draw.normal(sum(draw.sizes(2))), draw.normal(*draw.sizes(1))),
+        edges=lambda draw: (*points("6,1", "5,5")(draw), (draw.normal(14)[::2], draw.normal(3))),
     ),
     Exercise(
-        "numerical_backward",
-        "Numerical",
-        "value gradient cost own_function custom edges",
-        _opened,
-        lambda draw: (_black_box(draw), draw.normal(*draw.sizes(1))),
-        lambda draw: ((_black_box(draw), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])),
-        own=_central,
-        forward_calls=lambda box, x: 2 * x.numel() + 1,
+        "numerical_backward", "Numerical", "value gradient cost own_function custom edges",
+        formula=_opened, own=_central, forward_calls=lambda box, x: 2 * x.numel() + 1,
+        inputs=lambda draw: (_black_box(draw), draw.normal(*draw.sizes(1))),
+        edges=lambda draw: (
+            (_black_box(draw), x) for x in (draw.normal(1), draw.normal(2, 3), draw.normal(8)[::2])
+        ),
     ),
     Exercise(
-        "library_op",
-        "softplus",
-        "value gradient own_function custom edges",
-        formula=torch.nn.functional.softplus,
-        inputs=normals("ab"),
-        edges=_softplus_edges,
-        own=_library_op,
+        "library_op", "softplus", "value gradient own_function custom edges",
+        formula=torch.nn.functional.softplus, inputs=normals("ab"), edges=_softplus_edges, own=_library_op,
     ),
-)
+)  # fmt: skip
