@@ -107,7 +107,7 @@ def check(
     if not suspects:
         return Outcome(trial, conditions=conditions, draws=draws)
     regions = {k: candidate_regions(trial.tracks[k]) for k in suspects}
-    later = Trial(pair, power, regions, backward=True).run(pair.draws(again, seed + FRESH, given, fresh), SURER).tracks
+    later = Trial(pair, power, regions).run(pair.draws(again, seed + FRESH, given, fresh), SURER).tracks
     wrong, findings = confirm(trial, suspects, later, regions)
     return Outcome(trial, wrong, findings, conditions, draws)
 

@@ -159,7 +159,7 @@ class Pair:
         self._called = [(draw, outputs)]
         return draw
 
-    def measure(self, draw: Draw, samples: int, backward: bool = False) -> Measured:
+    def measure(self, draw: Draw, samples: int) -> Measured:
         """Run the Function and its reference at a draw."""
         numbers = RandomNumbers() if draw.random else None  # in float64 it would draw others
         known = next((outputs for one, outputs in self._called if one is draw and numbers is None), None)
@@ -167,22 +167,18 @@ class Pair:
         yardstick = run(self.reference, draw, numbers, known)
         with sdpa_kernel(SDPBackend.MATH):  # a fused attention of float64 would round in between as its author wrote it
             golden = run(self.reference, in_float64(draw), InFloat64(numbers), own=True)
-        return self.sampled(Measured(draw, golden, yardstick, (), self.compute(draw), numbers), samples, backward)
+        return self.sampled(Measured(draw, golden, yardstick, (), self.compute(draw), numbers), samples)
 
-    def sampled(self, measured: Measured, samples: int, backward: bool = False) -> Measured:
-        """Run the reference with random rounding at a draw that was measured; once more in backward alone, if asked."""
-        if not (samples or backward):
+    def sampled(self, measured: Measured, samples: int) -> Measured:
+        """Run the reference with random rounding at a draw that was measured."""
+        if not samples:
             return measured
         draw, numbers = measured.draw, measured.numbers
         wide = in_float64(draw)
-        outputs: list[Outputs | None] = [None] * samples
         with sdpa_kernel(SDPBackend.MATH):
-            if backward:
-                with InFloat64(numbers):
-                    outputs.append(self.reference.call(copied(wide.inputs), draw.seed))
             rounded = tuple(
-                run(self.reference, wide, RandomRounding(self.rounding, draw.seed + 101 * k, numbers), exact)
-                for k, exact in enumerate(outputs)
+                run(self.reference, wide, RandomRounding(self.rounding, draw.seed + 101 * k, numbers))
+                for k in range(samples)
             )
         return replace(measured, samples=rounded)
 

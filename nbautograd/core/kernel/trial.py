@@ -201,7 +201,6 @@ class Trial:
         pair: the two.
         power: True tries wrong gradients as well.
         terms: True looks for errors along the other tensors as well, beside a factor and an offset.
-        backward: True where the last sample of each draw is rounded in backward alone.
         regions: by position of the track, those outside which the error is looked at by itself.
 
     Attributes:
@@ -214,17 +213,15 @@ class Trial:
         power: bool = False,
         regions: Mapping[int, Sequence[Region]] | None = None,
         terms: bool = True,
-        backward: bool = False,
     ) -> None:
         self.pair, self.power, self.regions, self.terms = pair, power, regions or {}, terms
-        self.backward = backward
         self.tracks: list[Track] = []
         self.entering: dict[str, float] = {}  # size of what the quantities of a kind are made of, in the draw in hand
         self._few: dict[int, list[Taken]] = {}
 
     def run(self, draws: Iterable[Draw], samples: int = SAMPLES, done: Callable[[], None] | None = None) -> Trial:
         """Measure at draws and close the sums."""
-        return self.of((self.pair.measure(draw, samples, self.backward) for draw in draws), done)
+        return self.of((self.pair.measure(draw, samples) for draw in draws), done)
 
     def of(self, measured: Iterable[Measured], done: Callable[[], None] | None = None) -> Trial:
         """Take in draws and close the sums."""
@@ -384,11 +381,8 @@ def _stacked(draws: Sequence[Taken]) -> Taken:
 
 def _judge(track: Track, taken: Taken, trial: Trial, regions: Sequence[Region]) -> None:
     """Look for what rounding does not explain."""
-    golden, error, directions, errors = taken.golden, taken.error, taken.directions, [*taken.samples]
-    terms = rms(errors[-1]) if trial.backward else 0.0
-    if trial.backward and track.quantity.kind == "output":
-        del errors[-1]
-    yard = Yardstick(golden, taken.yardstick, errors, track.unit, taken.tiny, directions, terms)
+    golden, error, directions = taken.golden, taken.error, taken.directions
+    yard = Yardstick(golden, taken.yardstick, taken.samples, track.unit, taken.tiny, directions)
     entering = trial.entering[track.quantity.kind]
     if yard.size <= VANISHING * entering:
         left = VANISHING if trial.pair.dtype is torch.float64 else CANCELLED

@@ -38,11 +38,6 @@ NOISE = 3.0
 # results explains no more: twenty sums in bfloat16, one after the other, leave 3 to 4 times, torch's attention twice.
 OVERALL = 2.5
 
-# Times the error of the yardstick beyond which samples of random rounding are scaled down: where a reference computes
-# in float32 inside, rounding each of its results to less would let anything pass. What attention saves rounded, and
-# takes a difference of, comes to 8 times at two keys.
-ROUGHER = 10.0
-
 UNIT_OF_FLOAT32 = torch.finfo(torch.float32).eps / 2  # what rounding to float32 changes at most, relative
 
 # Unit roundoffs of a typical entry that are taken for the noise of entries where no correct implementation had any:
@@ -93,13 +88,13 @@ class Sums:
         directions: their names.
         sums: of the error times the direction; of the squared direction; the variance that correct implementations
             give for the first; and what may be there with one sign. A row for each direction.
-        known: from how many correct errors of single entries the variance was estimated, by direction.
+        known: on how many correct errors the variance rests, by direction.
         noisier: how many times the noise of correct implementations the Function has, 1 to ``NOISE``.
     """
 
     directions: tuple[str, ...]
     sums: tuple[Array, ...]
-    known: tuple[int, ...]
+    known: tuple[float, ...]
     noisier: tuple[float, ...]
 
     @property
@@ -154,7 +149,7 @@ class Sums:
             yield Excess(System(direction, level, draws), ratio)
 
 
-def spreads(groups: int, known: int) -> float:
+def spreads(groups: int, known: float) -> float:
     """Return how many spreads the largest of so many sums may be off by: E max |N(0, 1)| is about sqrt(2 log n).
 
     A spread that is estimated from few numbers may be too small itself: Student's t in place of the normal, by the
@@ -175,9 +170,6 @@ class Yardstick:
         unit: unit roundoff of the coarsest dtype (half its spacing at 1).
         tiny: what a number near zero may be off by: the smallest number of the dtype.
         directions: tensors of the same shape by name, beside golden values and ones.
-        terms: the error that rounding leaves in backward alone, where large terms cancel; samples may have as much.
-
-    A sample may also have what rounding to float32 would leave of it: nothing is asked to compute in more inside.
     """
 
     def __init__(
@@ -188,7 +180,6 @@ class Yardstick:
         unit: float,
         tiny: float,
         directions: Mapping[str, Tensor] | None = None,
-        terms: float = 0.0,
     ) -> None:
         self.golden = golden if golden.dim() else golden.reshape(1)
         self.unit, self.tiny = unit, tiny
@@ -197,39 +188,40 @@ class Yardstick:
         self.norm, entries = self.golden.square().sum(-1), self.golden.numel()
         self.size, self.own = math.sqrt(float(self.norm.sum()) / entries), rms(self.error)
         self.noise = max(self.own, 0.3 * unit * self.size)
-        most = ROUGHER * max(self.noise, terms)
-        fine = UNIT_OF_FLOAT32 / unit
-        self.correct = [self.error, *(_limited(s.reshape(self.golden.shape), most, fine) for s in samples)]
+        self.correct = [self.error, *(s.reshape(self.golden.shape) for s in samples)]
         self.known = len(self.correct) * entries
         for sample in self.correct[1:]:
             self.squares.addcmul_(sample, sample)
         self.lines = self.squares.sum(-1)
-        most = OVERALL if fine >= 1 else 1.0
+        most = OVERALL if unit <= UNIT_OF_FLOAT32 else 1.0
         self.level = max(OVERALL * self.noise, *(most * rms(sample) for sample in self.correct[1:]), 0.0)
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
         self._known: dict[Level, tuple[Array, ...]] = {}
-        self._entries: tuple[Tensor, Tensor, float] | None = None
+        self._from: dict[Level, tuple[float, ...]] = {}  # how many samples each variance rests on
+        self._entries: tuple[Tensor, Tensor, float, float] | None = None
         self._some: tuple[Array, float, Array, Array] | None = None
 
-    def _entry_bounds(self) -> tuple[Tensor, Tensor, float]:
-        """Return what each entry may be off by with one sign, the spread of its noise, and the unit of that."""
+    def _entry_bounds(self) -> tuple[Tensor, Tensor, float, float]:
+        """Return what each entry may be off by with one sign, the spread of its noise, its unit, and from how many."""
         if self._entries is None:
             count, size = len(self.correct), self.golden.shape[-1]
             lines = (self.lines if size >= 8 else self.lines.mean())[..., None] / (count * size)
             # what the entries of a line are sums of may have been rounded once for all of them, so that a line, too, is
             # one sample: beside its neighbours, whose terms are as large where its own cancel
+            each = lines if lines.dim() > 1 else self.squares
+            known = _known(each.cpu().numpy(), count, count * (self.golden.numel() // each.numel()), self.known)
             least = max(float(lines.mean()), (UNKNOWN * self.unit * self.size) ** 2)
             lines.mul_(count).add_(PRIOR * least).mul_(PRIOR / (least or 1.0) / (count + PRIOR))
             # roots in float32 take a fifth of the time; none is too small or too large for it, beside the mean square
             spread = torch.add(lines, self.squares, alpha=1 / (least or 1.0)).float().sqrt_()
             floor = self.golden.abs().mul_(ENTRY * self.unit).add_(self.tiny)
-            self._entries = floor, spread, math.sqrt((least or 1.0) / (count + PRIOR))
+            self._entries = floor, spread, math.sqrt((least or 1.0) / (count + PRIOR)), known
         return self._entries
 
     def allowed(self, error: Tensor, noisier: float | None = None) -> Tensor:
         """Return the largest error that each entry may have, of a Function as noisy as the middle of its errors is."""
-        floor, spread, unit = self._entry_bounds()
-        z = (self.noisier(error)[0] if noisier is None else noisier) * spreads(self.golden.numel(), self.known)
+        floor, spread, unit, known = self._entry_bounds()
+        z = (self.noisier(error)[0] if noisier is None else noisier) * spreads(self.golden.numel(), known)
         allowed = spread.to(torch.float64)
         return torch.add(floor, allowed, alpha=unit * z, out=allowed)
 
@@ -254,7 +246,7 @@ class Yardstick:
     def _middle(self) -> tuple[Array, float, Array, Array]:
         """Return some entries' spread, the median of correct errors in its units, directions there, their squares."""
         if self._some is None:
-            _, wide, unit = self._entry_bounds()
+            _, wide, unit, _ = self._entry_bounds()
             spread = _some(wide) * unit
             correct = np.stack([_some(one) for one in self.correct])
             along = np.stack([np.ones_like(spread) if v is None else _some(v) for v in self.directions.values()])
@@ -266,7 +258,7 @@ class Yardstick:
         """Return the sums of an error over lines, where there are several, and over all entries."""
         noisier = self.noisier(error)[1:] if noisier is None else noisier
         error = error.reshape(self.golden.shape)
-        names, known = tuple(self.directions), (self.known,) * len(self.directions)
+        names = tuple(self.directions)
         rows = [self._along(v, error) for v in self.directions.values()]
         # small from here on: NumPy takes a third of the time of so many small operations
         lines = torch.stack([*itertools.chain(*rows)]).cpu().numpy().reshape(len(rows), len(rows[0]), -1)
@@ -276,7 +268,7 @@ class Yardstick:
         if not self._known:
             self._known = {level: self._measured(t[:, 1:-3], t[:, -3:], level) for level, t in tables.items()}
         return {
-            level: Sums(names, (table[:, 0], *self._known[level]), known, tuple(noisier))
+            level: Sums(names, (table[:, 0], *self._known[level]), self._from[level], tuple(noisier))
             for level, table in tables.items()
         }
 
@@ -299,7 +291,9 @@ class Yardstick:
     def _measured(self, correct: Array, others: Array, level: Level) -> tuple[Array, ...]:
         golden, norm, apart = others.transpose(1, 0, 2)
         squares, count = np.square(correct).mean(1), correct.shape[1]
-        shares = _quotient(np.stack((squares, apart, golden**2)), norm).mean(-1, keepdims=True)
+        shares = _quotient(np.stack((squares, apart, golden**2)), norm)
+        self._from[level] = tuple(_known(one, count, count, self.known) for one in shares[0])
+        shares = shares.mean(-1, keepdims=True)
         pooled, usual = shares[:2] * norm * PRIOR
         # what cancels in the reference, as the errors of a line from which its mean was taken last, need not elsewhere
         variance = np.maximum((count * squares + pooled) / (count + PRIOR), (apart + usual / (count + PRIOR)) / count)
@@ -323,7 +317,7 @@ class Deviation:
         squares: sum of the squared error over all draws.
         correct: that of the yardstick's.
         entries: how many they are, over all draws.
-        lines: in how many lines; of a vector, entries.
+        lines: sums of the squared correct errors of a line, or of an entry of a vector, and of their squares.
         tiny: what one near zero may be off by.
         draws: how many.
         along: by direction, how much of it lies along that direction in each line of the last dimension.
@@ -335,7 +329,7 @@ class Deviation:
     squares: float = 0.0
     correct: float = 0.0
     entries: int = 0
-    lines: int = 0
+    lines: tuple[float, float] = (0.0, 0.0)
     tiny: float = 0.0
     draws: int = 0
     along: dict[str, float] = field(default_factory=dict)
@@ -354,16 +348,17 @@ class Deviation:
             self.wrong = beyond if self.wrong is None else self.wrong | beyond
         self.squares += size**2 * error.numel()
         self.correct += yardstick.level**2 * error.numel()
-        self.lines += error.numel() // (error.shape[-1] if error.dim() > 1 else 1)
+        lines = yardstick.lines if error.dim() > 1 else yardstick.squares
+        self.lines = (self.lines[0] + float(lines.sum()), self.lines[1] + float(lines.square().sum()))
         self.entries, self.tiny = self.entries + error.numel(), max(self.tiny, yardstick.tiny)
         self.draws += 1
         for level, one in sums.items():
             for excess in one.excesses(level):
                 self._note(excess)
             self.total[level] = self.total[level].add(one) if level in self.total else one
-        lines = sums.get("lines", sums["whole"])
-        explained = _quotient(lines.error**2, lines.norm).sum(1).tolist()
-        for direction, share in zip(lines.directions, explained, strict=True):
+        along = sums.get("lines", sums["whole"])
+        explained = _quotient(along.error**2, along.norm).sum(1).tolist()
+        for direction, share in zip(along.directions, explained, strict=True):
             self.along[direction] = self.along.get(direction, 0.0) + share
 
     def _note(self, excess: Excess) -> None:
@@ -377,7 +372,9 @@ class Deviation:
         A reference that accumulates in float32 gives no leave to do so in less.
         """
         if self.entries:
-            bound = math.sqrt(self.correct / self.entries) * (1 + 3 / math.sqrt(self.lines)) + self.tiny
+            # of lines of which one has nearly all of the noise there is but one
+            few = math.sqrt(self.lines[1]) / (self.lines[0] or 1.0)
+            bound = math.sqrt(self.correct / self.entries) * (1 + 3 * few) + self.tiny
             ratio = math.sqrt(self.squares / self.entries) / bound if bound else 0.0
             self._note(Excess(System("ones", "noise", draws=True), ratio))
         for level, one in self.total.items():
@@ -394,15 +391,26 @@ class Deviation:
         return max(self.excesses.values(), key=lambda excess: excess.ratio, default=None)
 
 
-def _limited(sample: Tensor, most: float, fine: float) -> Tensor:
-    noise = rms(sample)
-    most = max(most, fine * noise)
-    return sample * (most / noise) if noise > most else sample
-
-
 def rms(tensor: Tensor) -> float:
     """Return the root of the mean square."""
     return float(torch.linalg.vector_norm(tensor)) / math.sqrt(tensor.numel()) if tensor.numel() else 0.0
+
+
+def _known(variances: Array, count: int, each: int, most: int) -> float:
+    """Return how many samples a variance rests on: its own, and others as far as all are alike.
+
+    Variances that vary as 1 / chi^2 of d0 degrees have a relative variance of 2 / (d0 - 4). What was estimated from
+    few numbers varies beyond that.
+
+    Args:
+        variances: of all groups, estimated.
+        count: samples of each.
+        each: numbers that each was estimated from.
+        most: numbers in all.
+    """
+    mean = float(variances.mean())
+    seen = 1 + float(variances.var()) / mean**2 if mean else 1.0
+    return count + PRIOR + 2 / max(seen / (1 + 2 / each) - 1, 2 / most)
 
 
 def _some(tensor: Tensor) -> Array:

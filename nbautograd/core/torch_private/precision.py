@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from nbautograd.core import pytrees
 from nbautograd.core.stumbles import hands_over
@@ -26,10 +27,16 @@ _FUSED = (
 )  # fmt: skip
 
 
-# sums, which another order rounds even where this one is exact: a mean of two numbers, and what is left beside it
-_SUMS = ("mean", "sum", "var", "var_mean")
-# differences, whose terms another order rounds as well. Of less than float32 they are formed in float32 inside.
+# sums, whose terms are rounded before: in another order also a sum is rounded that is exact in this one
+_SUMS = ("mean", "sum", "var", "var_mean", "mm", "bmm", "addmm", "baddbmm", "dot", "mv")
+# differences likewise. Of less than float32 they are formed in float32 inside.
 _TERMS = ("add", "sub", "rsub")
+
+# operations in which values meet that may come from the same one: a kernel computes that again, or keeps it rounded
+_MEETING = ("add", "sub", "rsub", "mul", "div", "mm", "bmm", "addmm", "baddbmm", "dot", "mv")
+
+# operations that hand on some of what they get: rounded, the largest would be none of those that it is compared with
+_PICKING = ("amax", "amin", "max", "min", "maximum", "minimum", "sort", "topk", "median", "kthvalue")
 
 # operations that draw random numbers; others may use them inside, and their results are not random numbers alone
 _RANDOM = (
@@ -118,7 +125,9 @@ class RandomRounding(ThreadDispatchMode):
 
     Each run gives another error of the size that computing in the dtype has: a sample of what rounding does to a
     function, however its operations are ordered or fused. Parker, D. S. (1997). Monte Carlo arithmetic: exploiting
-    randomness in floating-point arithmetic. UCLA CSD-970002.
+    randomness in floating-point arithmetic. UCLA CSD-970002. Beyond it, each entry of a result is taken rounded or
+    exact by chance wherever it is used: what cancels because both terms have the same rounding need not in another
+    formula, such as the delta of an attention from its stored output, or x beside x - mean.
 
     Args:
         dtype: what results are rounded to.
@@ -130,6 +139,7 @@ class RandomRounding(ThreadDispatchMode):
         self._dtype, self._seed = dtype, seed
         self._drawn = {} if numbers is None else numbers.replay()
         self._generators: dict[torch.device, torch.Generator] = {}
+        self._before: Any = WeakIdKeyDictionary()  # what results were before rounding, by storage
 
     @hands_over
     def __torch_dispatch__(
@@ -138,41 +148,66 @@ class RandomRounding(ThreadDispatchMode):
         """Run the operation, taken apart where torch fuses several, and round its floating results."""
         args, kwargs = _widened(func, args, dict(kwargs or {}))
         drawn = _replayed(func, args, kwargs, self._drawn)
-        if drawn is not NotImplemented:
-            return drawn
+        if _name(func) in _RANDOM:
+            for given in pytrees.tensors(args):
+                self._before.pop(given.untyped_storage(), None)  # it holds other numbers now
+            return _mapped(self._rounded, func(*args, **kwargs)) if drawn is NotImplemented else drawn
         apart = _decompositions().get(func) if _name(func) in _FUSED else None
         if apart is not None:
             with self:
                 result = apart(*args, **kwargs)
             if result is not NotImplemented:
                 return result
-        if _aliases(func):
-            return func(*args, **kwargs)  # a view's elements are rounded already, and what is written in place stays
-        single = self._dtype is torch.float32
-        told = [x for x in args if getattr(x, "dtype", None) is not torch.bool]
-        terms = told if single and _name(func) in _TERMS else ()
-        a_sum = not single and _name(func) in _SUMS
-        return _mapped(partial(self._rounded, terms=terms, a_sum=a_sum), func(*args, **kwargs))
+        args, exact = tuple(args), _mapped(self._exact, tuple(args))
+        if _aliases(func):  # a view's elements are rounded already, and what is written in place stays
+            written = _written(func)
+            if written and all(k < len(args) and args[k] is not exact[k] for k in written):
+                func(*exact, **_mapped(self._exact, kwargs))
+            return func(*args, **kwargs)
+        if _name(func) in _MEETING:
+            args, exact = (tuple(map(self._by_chance, args, exact)) for _ in range(2))
+        if _name(func) in _SUMS or (self._dtype is torch.float32 and _name(func) in _TERMS):
+            args, exact = (_mapped(self._shifted, one) for one in (args, exact))
+        result, beside = func(*args, **kwargs), func(*exact, **kwargs)
+        result = result if _name(func) in _PICKING else _mapped(self._rounded, result)
+        for a, b in zip(pytrees.tensors(result), pytrees.tensors(beside), strict=True):
+            if a.dtype is torch.float64 and (a.shape, a.stride()) == (b.shape, b.stride()):
+                self._before[a.untyped_storage()] = b
+        return result
 
-    def _rounded(self, tensor: Tensor, terms: Sequence[Any] = (), a_sum: bool = False) -> Tensor:
+    def _exact(self, tensor: Tensor) -> Tensor:
+        """Return what a tensor was before it was rounded; a view what the tensor was that it shows."""
+        before: Tensor | None = self._before.get(tensor.untyped_storage())
+        if before is None or tensor.dtype is not torch.float64:
+            return tensor
+        return before.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+    def _by_chance(self, rounded: Any, exact: Any) -> Any:
+        if rounded is exact or not isinstance(rounded, Tensor):
+            return rounded
+        return torch.where(_shifts(rounded, self._generator(rounded.device)) > 0, rounded, exact)
+
+    def _rounded(self, tensor: Tensor) -> Tensor:
         if tensor.dtype is torch.complex128:
             real = torch.view_as_real(tensor.resolve_conj()).contiguous()
-            return torch.view_as_complex(self._rounded(real, a_sum=a_sum))
+            return torch.view_as_complex(self._rounded(real))
         if tensor.dtype is not torch.float64:
             return tensor
-        generator = self._generators.get(tensor.device)
-        if generator is None:
-            generator = torch.Generator(tensor.device).manual_seed(self._seed)
-            self._generators[tensor.device] = generator
-        # a quarter to half of a last digit, so that what is representable stays, but for what is left of larger terms
-        shifts = _shifts(tensor, generator).mul_(float(torch.finfo(self._dtype).eps) / 2)
-        if a_sum:
-            shifts = torch.where(tensor == tensor.to(self._dtype), 4 * shifts, shifts)
-        shifted = (1 + shifts) * tensor  # an infinity as well, which a sum would lose
-        if terms:
-            shifted = torch.where(tensor.isfinite(), tensor + 2 * shifts * sum(map(abs, terms)), shifted)
+        # a quarter to half of a last digit, so that what is representable stays
+        shifted = self._shifted(tensor, 1.0)
         rounded = shifted.to(self._dtype).to(torch.float64)
         return torch.where(rounded.isinf(), shifted, rounded)  # a reference with float32 inside does not overflow
+
+    def _shifted(self, tensor: Tensor, size: float = 2.0) -> Tensor:
+        if tensor.dtype is not torch.float64:
+            return tensor
+        shifts = _shifts(tensor, self._generator(tensor.device)).mul_(float(torch.finfo(self._dtype).eps) / 2)
+        return (1 + size * shifts) * tensor  # an infinity as well, which a sum would lose
+
+    def _generator(self, device: torch.device) -> torch.Generator:
+        if device not in self._generators:
+            self._generators[device] = torch.Generator(device).manual_seed(self._seed)
+        return self._generators[device]
 
 
 def _shifts(tensor: Tensor, generator: torch.Generator) -> Tensor:
@@ -202,6 +237,11 @@ def _name(func: Any) -> str:
 def _aliases(func: Any) -> bool:
     schema = getattr(func, "_schema", None)
     return schema is not None and any(value.alias_info is not None for value in schema.returns)
+
+
+@cache
+def _written(func: Any) -> tuple[int, ...]:
+    return tuple(k for k, value in enumerate(func._schema.arguments) if value.alias_info and value.alias_info.is_write)
 
 
 def _widened(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:

@@ -50,6 +50,11 @@ def layer_norm(x: Tensor) -> Tensor:
     return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
 
+def composed(x: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + 1e-5)
+
+
 class Garbage(torch.autograd.Function):
     """At one column, where the gradient is zero, it returns what lies in memory there."""
 
@@ -80,13 +85,16 @@ def test_a_norm_of_one_column_leaves_what_float32_rounds_and_no_more(
     fn: Any, dtype: torch.dtype, expected: str
 ) -> None:
     """torch's own leaves 1e-5 of an output that is zero in the reference."""
-
-    def composed(x: Tensor) -> Tensor:
-        centred = x - x.mean(-1, keepdim=True)
-        return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + 1e-5)
-
     report = compare(fn, composed, torch.randn(16, 8).to(dtype).requires_grad_(), sizes=[(16, 1)])
     assert [case.verdict for case in report.cases] == [expected]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_norm_of_two_columns_is_not_accused(dtype: torch.dtype, seed: int) -> None:
+    """All of the gradient cancels there; torch's own takes x and its mean, not their difference."""
+    x = torch.randn(16, 2, generator=torch.Generator().manual_seed(seed)).to(dtype).requires_grad_()
+    assert not compare(layer_norm, composed, x, sizes=(), seed=seed).findings
 
 
 def by_logsumexp(x: Tensor) -> Tensor:

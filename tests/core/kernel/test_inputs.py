@@ -157,6 +157,22 @@ def test_infinities_of_a_mask_stay_what_they_are(dtype: torch.dtype) -> None:
     assert compare(LastHeadOff, masked, inputs, sizes=()).verdict == "wrong"
 
 
+def test_what_cancels_shows_the_rounding_of_its_terms_and_nothing_is_written_twice() -> None:
+    x = torch.rand(30, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    given = x.clone()
+    with RandomRounding(torch.bfloat16, 0):
+        third = x / 3
+        left, turned = third - third, third.T - third.T
+        third.add_(1)
+        x.add_(1)
+        sums = third + 0 - x / 3
+    assert torch.equal(x, given + 1)
+    for one in (left, turned):
+        assert 0 < one.abs().max() < 2**-9
+        assert 0.2 < (one != 0).double().mean() < 0.8
+    assert (sums - 2 / 3).abs().max() < 2**-6
+
+
 def test_nothing_is_right_where_rounding_leaves_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RandomRounding, "_rounded", lambda _, tensor, **_more: tensor * math.nan)
     x = torch.linspace(-2, 2, 40, dtype=torch.float16, requires_grad=True)
