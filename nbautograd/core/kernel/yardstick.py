@@ -317,7 +317,8 @@ class Deviation:
         squares: sum of the squared error over all draws.
         correct: that of the yardstick's.
         entries: how many they are, over all draws.
-        lines: sums of the squared correct errors of a line, or of an entry of a vector, and of their squares.
+        lines: sums of the variance of a line, or of an entry of a vector, and of its square, each without what they
+            vary by because few numbers estimate them.
         tiny: what one near zero may be off by.
         draws: how many.
         along: by direction, how much of it lies along that direction in each line of the last dimension.
@@ -349,7 +350,8 @@ class Deviation:
         self.squares += size**2 * error.numel()
         self.correct += yardstick.level**2 * error.numel()
         lines = yardstick.lines if error.dim() > 1 else yardstick.squares
-        self.lines = (self.lines[0] + float(lines.sum()), self.lines[1] + float(lines.square().sum()))
+        varied = 1 + 2 / (len(yardstick.correct) * (error.numel() // lines.numel()))  # estimated from so few numbers
+        self.lines = (self.lines[0] + float(lines.sum()), self.lines[1] + float(lines.square().sum()) / varied)
         self.entries, self.tiny = self.entries + error.numel(), max(self.tiny, yardstick.tiny)
         self.draws += 1
         for level, one in sums.items():
