@@ -10,6 +10,7 @@ from fn import Fn
 from torch import Tensor
 
 import nbautograd
+from nbautograd.core.checking import directional
 from nbautograd.core.checking.exactness import slight_blocks
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
@@ -170,6 +171,15 @@ def test_what_is_as_exact_as_its_solver_is_right_to_that(name: str) -> None:
     assert 1e-9 < off < 1e-5
     assert {block.verdict for block in report.blocks.values()} == {"match"}
     assert report.reason.message_id == "checking.exact_to"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", ["power iteration 1e-6", "implicit gradient"])
+@pytest.mark.parametrize("draws", [0, 3, 7, 18])
+def test_what_a_solver_leaves_at_other_inputs_is_no_mistake_in_whatever_direction(name, draws, monkeypatch) -> None:
+    drawn = directional.random_direction
+    monkeypatch.setattr(directional, "random_direction", lambda x, seed: drawn(x, (seed * 2654435761 + draws) % 2**31))
+    fn, inputs = APPROXIMATE[name]
+    assert nbautograd.gradcheck(fn, inputs(), order=1).verdict == "right"
 
 
 FixedPointOff = FixedPoint.of("FixedPointOff", backward="g: x, w, none = FixedPoint.backward(ctx, g); "

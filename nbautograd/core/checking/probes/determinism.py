@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +25,7 @@ from nbautograd.core.checking.backward_call import (
 )
 from nbautograd.core.checking.backward_lines import line_of_change, state_line
 from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.last_step import MOST, left_by_iterations
 from nbautograd.core.checking.meant import meant_pairs
 from nbautograd.core.checking.phrases import about, seen
 from nbautograd.core.checking.point import Point
@@ -37,7 +38,7 @@ from nbautograd.core.checking.relations import Answer, Variant, relation
 from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding, Kind, Phrase
 from nbautograd.core.numerics.compare import agree_bitwise
-from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, PLAINLY
+from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, INEXACT, PLAINLY
 from nbautograd.core.stumbles import users_errors
 from nbautograd.core.torch_private.tensors import storage_address
 
@@ -237,24 +238,40 @@ def wrong_at_other_inputs(problem: Problem, blocks: Mapping[tuple[int, int], Blo
     """
     if not problem.has_functions or not blocks or not all(map(_plainly_right, blocks.values())):
         return
-    wrong, counts, near = set(range(len(problem.differentiable))), Counter[int](), list[Point]()
+    wrong, near = set(range(len(problem.differentiable))), list[tuple[Point, set[int]]]()
     for at in points(problem).of("near"):  # three: of one, differences may tell nothing
         judged = _judged(at)
         wrong -= {k for k, right in judged.items() if right}
         if not wrong:
             return
-        counts.update(k for k, right in judged.items() if right is False)
-        near += [at] if any(judged.get(k) is False for k in wrong) else []
+        near.append((at, {k for k, right in judged.items() if right is False}))
     here = _judged(Point(problem, problem.fresh()))  # the same question must have its answer here
-    for k in [k for k in sorted(wrong) if counts[k] >= WRONG_AT and here.get(k) is not False][:1]:
+    for k in sorted(k for k in wrong if here.get(k) is not False):
+        seen_at = [at for at, those in near if k in those]
+        if len(seen_at) < WRONG_AT or sum(_evident(at, k) for at in seen_at) < WRONG_AT:
+            continue
         name = problem.input_names[problem.differentiable[k]]
         flat = {where[1] for where, meant in meant_pairs(problem).items() if meant.reason == "staircase"}
         if problem.differentiable[k] in flat:
             return  # a surrogate whose window lies elsewhere
-        if _left_over(problem, near, k):
+        if _left_over(problem, seen_at, k):
             yield rules.state_outside_ctx(seen(problem, state_line(problem.cls)), "causes.wrong_later", input=name)
         else:
             yield about(problem, "wrong_elsewhere", input=name)
+        return
+
+
+def _evident(at: Point, which: int) -> bool:
+    """Return True where a gradient is off by more than an approximation leaves, or an iteration there."""
+    asked, gradient = at.derivative(which), (at.gradients or ())[which]
+    if asked is None or gradient is None:
+        return gradient is None
+    off, size = abs(asked.off_by(gradient)), float(gradient.abs().max()) * float(asked.u.abs().sum())
+    if off <= INEXACT * size or off > MOST * size:
+        return off > MOST * size
+    problem = Problem(at.problem.fn, tuple(map(copy, at.inputs)), at.problem.seed)
+    with problem.session():
+        return off > size * left_by_iterations(problem, problem.call())[problem.differentiable[which]]
 
 
 def _left_over(problem: Problem, near: Sequence[Point], which: int) -> bool:

@@ -31,6 +31,7 @@ from nbautograd.core.checking.repair.values import KnownValue, KnownValues
 from nbautograd.core.stumbles import own_errors
 
 MODULES = ("torch", "F", "np", "math")
+NAME = re.compile(r"(?<![\w.])(?!\w+\.pi\b)[A-Za-z_]")  # in the text of a factor, which is else a number
 NEXT = 0.05  # what each further number for the same constant costs more
 ENDS = {":-1": "1:", "1:": ":-1", "::-1": ":", ":-2": "2:", "2:": ":-2"}  # the other end of a slice
 ZERO_OR_ONE = ("0", "1", "0.0", "1.0")  # in the place of a number: rather is what it stands beside left out
@@ -99,7 +100,8 @@ FIELDS: Mapping[str, Fill] = {
     "tight": lambda c, node: (c.tight(node),),  # so that something may bind to it
     "left": lambda c, node: (c.product(node),),  # as the left side of a product
     "grad": lambda c, node: (c.hints.grad_output,),
-    "by": lambda c, node: c.hints.factors.get(id(node), ()),
+    "number": lambda c, node: [text for text in c.hints.factors.get(id(node), ()) if not NAME.search(text)],
+    "name_or_size": lambda c, node: [text for text in c.hints.factors.get(id(node), ()) if NAME.search(text)],
     "lost": lambda c, node: c.hints.lost,
     "name": lambda c, node: c.names,
     "operand": lambda c, node: c.operands(node),
@@ -142,14 +144,14 @@ def _is(node: ast.expr, *operations: type[ast.operator]) -> bool:
 # kind, place, what it is for, and each text with what it costs
 TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("negate", "value", _any, {"-{tight}": 0.9}),
-    ("factor", "value", _valued, {"{left} {by}": 1.4}),
+    ("factor", "value", _valued, {"{left} {number}": 1.4}),
     ("term through a mean or a sum", "value", _any,
      {"{whole} - {tight}.mean({lost}, keepdim=True)": 0.98, "{whole} - {tight}.sum({lost}, keepdim=True)": 1.9,
       "{whole} - {name} * {tight}.sum({lost}, keepdim=True)": 1.7,
       "{whole} - {name} * ({grad} * {name}).sum({lost}, keepdim=True)": 1.9}),
     ("factor that is a name", "value", _any,
-     {"{left} * {own}": 1.6, "{left} / {own}": 1.65, "{left} * {strange}": 2.1, "{left} / {strange}": 2.2,
-      "{left} / {tensor}.unsqueeze(-1)": 2.8, "{left} * {tensor}.unsqueeze(-1)": 2.8}),
+     {"{left} {name_or_size}": 1.4, "{left} * {own}": 1.6, "{left} / {own}": 1.65, "{left} * {strange}": 2.1,
+      "{left} / {strange}": 2.2, "{left} / {tensor}.unsqueeze(-1)": 2.8, "{left} * {tensor}.unsqueeze(-1)": 2.8}),
     ("dimension added to a name", "part", lambda c, node: isinstance(node, ast.Name) and node.id in c.tensors,
      {"{longer}": 1.3}),
     ("factor left out", "part", lambda c, node: _is(node, ast.Mult, ast.Div, ast.MatMult),
@@ -164,7 +166,8 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
     ("conjugate", "part", lambda c, node: _tensor(0)(c, node) and ((d := c.dtype(node)) is None or d.is_complex),
      {"{tight}.conj()": 1.8}),
     ("reversed", "part", _tensor(1), {"{tight}.flip({dim})": 2.0}),
-    ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node), {"({left} {by})": 1.9}),
+    ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node),
+     {"({left} {number})": 1.9, "({left} {name_or_size})": 1.9}),
     ("square", "part", lambda c, node: _valued(c, node) and not _bounds(c, node), {"({tight} ** 2)": 1.9}),
 )  # fmt: skip
 
