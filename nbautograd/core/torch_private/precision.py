@@ -28,8 +28,10 @@ _FUSED = (
 
 
 # sums, whose terms are rounded before: in another order also a sum is rounded that is exact in this one
-_SUMS = ("mean", "sum", "var", "var_mean", "mm", "bmm", "addmm", "baddbmm", "dot", "mv")
-# differences likewise. Of less than float32 they are formed in float32 inside.
+_SUMS = ("mean", "sum", "var", "var_mean")
+# these likewise in float32. Of less than that they are added up in float32 inside.
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "dot", "mv")
+# differences likewise
 _TERMS = ("add", "sub", "rsub")
 
 # operations in which values meet that may come from the same one: a kernel computes that again, or keeps it rounded
@@ -166,7 +168,8 @@ class RandomRounding(ThreadDispatchMode):
             return func(*args, **kwargs)
         if _name(func) in _MEETING:
             args, exact = (tuple(map(self._by_chance, args, exact)) for _ in range(2))
-        if _name(func) in _SUMS or (self._dtype is torch.float32 and _name(func) in _TERMS):
+        single = self._dtype is torch.float32
+        if _name(func) in _SUMS or (single and _name(func) in (*_PRODUCTS, *_TERMS)):
             args, exact = (_mapped(self._shifted, one) for one in (args, exact))
         result, beside = func(*args, **kwargs), func(*exact, **kwargs)
         result = result if _name(func) in _PICKING else _mapped(self._rounded, result)

@@ -173,6 +173,23 @@ def test_what_cancels_shows_the_rounding_of_its_terms_and_nothing_is_written_twi
     assert (sums - 2 / 3).abs().max() < 2**-6
 
 
+def one_term(x: Tensor) -> Tensor:
+    return (x[:, None] @ x.new_ones(1, 1))[:, 0]
+
+
+@pytest.mark.parametrize(("fn", "units"), [(one_term, 2**0.5 / 3**0.5)])
+def test_terms_are_rounded_where_they_are_added_up_in_the_dtype_itself(
+    fn: Callable[[Tensor], Tensor], units: float
+) -> None:
+    """A term is off by up to a unit, and all sizes are as likely; of less than float32 sums are formed in float32."""
+    x = torch.full((4000,), 1 - 2.0**-6, dtype=torch.float64)
+    for dtype, expected in ((torch.float32, units), (torch.bfloat16, 0.0)):
+        with RandomRounding(dtype, 0):
+            rounded = fn(x)
+        off = (rounded - fn(x)) / torch.finfo(dtype).eps * 2
+        assert float(off.square().mean().sqrt()) == pytest.approx(expected, abs=0.1)
+
+
 def test_nothing_is_right_where_rounding_leaves_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RandomRounding, "_rounded", lambda _, tensor, **_more: tensor * math.nan)
     x = torch.linspace(-2, 2, 40, dtype=torch.float16, requires_grad=True)
