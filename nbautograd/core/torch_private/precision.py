@@ -31,7 +31,7 @@ _FUSED = (
 _SUMS = ("mean", "sum", "var", "var_mean")
 # these likewise in float32. Of less than that they are added up in float32 inside.
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "dot", "mv")
-# differences likewise
+# differences likewise, of numbers, too: 1 + erf(x) is left of terms that another formula has rounded
 _TERMS = ("add", "sub", "rsub")
 
 # operations in which values meet that may come from the same one: a kernel computes that again, or keeps it rounded
@@ -169,14 +169,22 @@ class RandomRounding(ThreadDispatchMode):
         if _name(func) in _MEETING:
             args, exact = (tuple(map(self._by_chance, args, exact)) for _ in range(2))
         single = self._dtype is torch.float32
-        if _name(func) in _SUMS or (single and _name(func) in (*_PRODUCTS, *_TERMS)):
+        if _name(func) in _SUMS or (single and _name(func) in _PRODUCTS):
             args, exact = (_mapped(self._shifted, one) for one in (args, exact))
         result, beside = func(*args, **kwargs), func(*exact, **kwargs)
+        if single and _name(func) in _TERMS and result.dtype is torch.float64:
+            result, beside = self._off(result, args), self._off(beside, exact)
         result = result if _name(func) in _PICKING else _mapped(self._rounded, result)
         for a, b in zip(pytrees.tensors(result), pytrees.tensors(beside), strict=True):
             if a.dtype is torch.float64 and (a.shape, a.stride()) == (b.shape, b.stride()):
                 self._before[a.untyped_storage()] = b
         return result
+
+    def _off(self, result: Tensor, terms: Sequence[Any]) -> Tensor:
+        """Return a sum with what rounding its terms changes."""
+        size = sum(abs(x) for x in terms if getattr(x, "dtype", None) is not torch.bool)
+        off = self._shifted(size) - size
+        return result + torch.where(off.isfinite(), off, 0.0)
 
     def _exact(self, tensor: Tensor) -> Tensor:
         """Return what a tensor was before it was rounded; a view what the tensor was that it shows."""

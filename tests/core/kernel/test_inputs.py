@@ -177,7 +177,7 @@ def one_term(x: Tensor) -> Tensor:
     return (x[:, None] @ x.new_ones(1, 1))[:, 0]
 
 
-@pytest.mark.parametrize(("fn", "units"), [(one_term, 2**0.5 / 3**0.5)])
+@pytest.mark.parametrize(("fn", "units"), [(lambda x: 1 - x, 2 / 3**0.5), (one_term, 2**0.5 / 3**0.5)])
 def test_terms_are_rounded_where_they_are_added_up_in_the_dtype_itself(
     fn: Callable[[Tensor], Tensor], units: float
 ) -> None:
