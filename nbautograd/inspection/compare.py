@@ -249,7 +249,7 @@ class Compare:
         got, expected = (sum(map(is_floating, one.call())) for one in (self.candidate, self.reference))
         if got != expected:
             raise CallError("compare.outputs_differ", function=self.names[0], got=got, expected=expected)
-        cases = list(cases_of_shapes(self.reference, shapes or (), self.seed))  # what does not fit is refused first
+        cases = list(cases_of_shapes(self.reference, shapes or (), self.seed))  # refused before anything is compared
         if layouts is not None or shapes is None:
             cases += layout_cases(self.reference, layouts)
         with own_errors("comparison beside the reference", decides=True):
