@@ -120,7 +120,7 @@ def test_a_program_that_writes_runs_once_and_its_files_are_as_it_wrote_them(tmp_
         y.grad = None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            torch.nn.functional.softmax(y), torch.tensor(y)
+            torch.nn.functional.softmax(y), torch.tensor(y), torch.nn.Softmax()(y)
         print([(each.filename, each.lineno) for each in caught])
         warnings.filterwarnings("ignore", module="__main__")
         torch.tensor(y)

@@ -637,16 +637,22 @@ def _call_from(file: str, line: int) -> CodeType:
 def as_called(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Call torch from a frame with the place and globals of the code that called it before it was watched.
 
-    What Python and torch warn of is said to be at the innermost frame, and shown or not by the line and module there.
+    What Python and torch warn of is said to be at the innermost frame, and shown or not by the line and module there;
+    at one further out where torch's own Python warns, of which that many are there.
     """
     frame: Any = sys._getframe(1)
     while frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
-    if frame.f_code is _HANDLED:  # of a function of torch's in Python, which is called a second time
-        frame = frame.f_back.f_back
-    return FunctionType(_call_from(frame.f_code.co_filename, frame.f_lineno), frame.f_globals)(func, args, kwargs)
+    handled = frame.f_code is _HANDLED  # a function of torch's in Python is called a second time
+    frame, call, given = frame.f_back.f_back if handled else frame, func, (args, kwargs)
+    for _ in range(WARNED_FROM if handled else 1):
+        if frame is not None:
+            one = FunctionType(_call_from(frame.f_code.co_filename, frame.f_lineno), frame.f_globals)
+            call, given, frame = one, ((call, *given), {}), frame.f_back
+    return call(*given[0], **given[1])
 
 
+WARNED_FROM = 4  # callers: ``nn.Softmax`` warns at the third of ``F.softmax``
 _HANDLED: CodeType = torch.overrides.handle_torch_function.__code__
 _DECORATOR: CodeType = torch.no_grad()(lambda: None).__code__
 
