@@ -44,11 +44,17 @@ def sides(name: str, pair: Sides) -> dict[str, Any]:
     }
 
 
-def next_step(candidate: Problem, outcome: Outcome, seed: int, hints: str) -> tuple[list[Finding], list[Phrase]]:
+SECONDS = 5.0  # for each check of a gradient that is known to be wrong
+
+
+def next_step(
+    candidate: Problem, reference: Problem, outcome: Outcome, seed: int, hints: str
+) -> tuple[list[Finding], list[Phrase]]:
     """Return the lines that make gradients wrong, and what to look at where there are none.
 
-    A check of backward against its own forward finds them, so forward has to agree with the reference; in float64
-    first, where finite differences see most.
+    A check of backward against its own forward finds them, so forward has to agree with the reference, and the
+    reference to have the derivative for its gradient: a reversal has not. In float64 first, where finite differences
+    see most.
     """
     tracks = outcome.trial.tracks
     wrong = {tracks[k].quantity.name: tracks[k] for k in outcome.wrong}
@@ -58,8 +64,11 @@ def next_step(candidate: Problem, outcome: Outcome, seed: int, hints: str) -> tu
         return [], [Phrase("compare.forward_first")]
     checks = list[GradcheckReport]()
     for inputs in (tuple(map(wide, candidate.inputs)), candidate.inputs):
-        with any_errors("line of a wrong gradient"):  # a kernel may refuse float64
-            checks.append(gradcheck(candidate.fn, inputs, order=1, seed=seed, hints=hints))
+        # a kernel may refuse float64
+        with any_errors("line of a wrong gradient"), contextlib.suppress(SystemExit):
+            if not gradcheck(reference.fn, inputs, order=1, seed=seed, hints="none", budget=SECONDS):
+                return [], []
+            checks.append(gradcheck(candidate.fn, inputs, order=1, seed=seed, hints=hints, budget=SECONDS))
             if causes := list(_lines(checks[-1], wrong)):
                 return causes, []
     dtype = outcome.trial.pair.dtype

@@ -256,7 +256,7 @@ class Compare:
             self._compare()
         self.clock.verdict_known()
         if self.outcome is not None:
-            causes, notes = next_step(self.candidate, self.outcome, self.seed, self.hints)
+            causes, notes = next_step(self.candidate, self.reference, self.outcome, self.seed, self.hints)
             self.findings += causes
             self.notes += notes
         if shapes is None and self.maker is not None and self.maker.sizes:

@@ -128,6 +128,7 @@ def test_what_gradcheck_calls_a_breach_is_one_beside_a_reference(code: str) -> N
     assert [one.code for one in compare(fn, reference, inputs, sizes=()).findings] == [code]
 
 
+REVERSED = Fn.of("REVERSED", "x: return x.view_as(x)", "g: return -0.5 * g")
 TRIPLED = ("x: save(x); return x * x", "g: x, = saved; return 3 * x * g")
 HALVES = ("x, w: save(x, w); return x * w", "g: x, w = saved; return g * w, sum(g[i] * x[i] for i in range(len(x)))")
 
@@ -143,6 +144,7 @@ HALVES = ("x, w: save(x, w); return x * w", "g: x, w = saved; return g * w, sum(
             ("x: save(x); return 1.5 * x * x", TRIPLED[1]), torch.float32, "fix",
             ["compare_factor", "compare_factor"], False, ["compare.forward_first"],
         ),
+        (("x: return x.view_as(x)", "g: return -g"), torch.float32, "fix", ["compare_factor"], False, []),
         (HALVES, torch.bfloat16, "fix", ["compare_noise"], False, ["compare.rounded"]),
     ],
 )  # fmt: skip
@@ -151,7 +153,8 @@ def test_a_wrong_gradient_comes_with_its_line_or_what_to_look_at(
 ) -> None:
     two = methods is HALVES
     inputs = tuple(one.requires_grad_() for one in drawn(dtype, *([(400, 8), (8,)] if two else [(4, 8)])))
-    report = compare(Fn.of("Made", *methods), torch.mul if two else torch.square, inputs, sizes=(), hints=hints)
+    reference = torch.mul if two else REVERSED if "view_as" in methods[0] else torch.square
+    report = compare(Fn.of("Made", *methods), reference, inputs, sizes=(), hints=hints)
     assert [finding.code for finding in report.findings] == codes
     assert [finding.line is not None for finding in report.findings] == [one == "constant_factor" for one in codes]
     assert any(finding.fix is not None and finding.fix.verified for finding in report.findings) is fixed
