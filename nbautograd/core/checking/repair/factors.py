@@ -116,11 +116,12 @@ def _multiplied(c: float, at_hand: Mapping[str, float]) -> Iterator[str]:
 
 def _exchanged(number: float, c: float, at_hand: Mapping[str, float]) -> Iterator[str]:
     yield from _labels(number * c, at_hand)
-    if isinstance(number, float) and len(repr(number)) > 4:  # it is known by its digits
-        yield from (f"({k:.0f} * {number!r})" for k in (c,) if _same(k, round(k)))
-        yield from (f"({number!r} / {k:.0f})" for k in (1 / c,) if _same(k, round(k)))
     text = written(number * c)
-    if text is not None:
+    if number % 1 and number * c % 1 and _same(c, round(c)):  # as a power rule gives it
+        yield f"({c:.0f} * {number!r})"
+    elif len(repr(number)) > 4 and _same(1 / c, round(1 / c)):  # it is known by its digits
+        yield f"({number!r} / {1 / c:.0f})"
+    elif text is not None:
         yield repr(float(text)) if isinstance(number, float) and text.isdigit() else _bound(text)
 
 

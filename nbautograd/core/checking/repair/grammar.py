@@ -101,6 +101,7 @@ FIELDS: Mapping[str, Fill] = {
     "left": lambda c, node: (c.product(node),),  # as the left side of a product
     "grad": lambda c, node: (c.hints.grad_output,),
     "number": lambda c, node: [text for text in c.hints.factors.get(id(node), ()) if not NAME.search(text)],
+    "on_ctx": lambda c, node: c.numbers_on_ctx,  # also where a condition jumps, which no secant solves
     "name_or_size": lambda c, node: [text for text in c.hints.factors.get(id(node), ()) if NAME.search(text)],
     "lost": lambda c, node: c.hints.lost,
     "name": lambda c, node: c.names,
@@ -167,7 +168,7 @@ TEXTS: tuple[tuple[str, str, Guard, dict[str, float]], ...] = (
      {"{tight}.conj()": 1.8}),
     ("reversed", "part", _tensor(1), {"{tight}.flip({dim})": 2.0}),
     ("factor inside", "part", lambda c, node: _valued(c, node) and not _bounds(c, node),
-     {"({left} {number})": 1.9, "({left} {name_or_size})": 1.9}),
+     {"({left} {number})": 1.9, "({left} {name_or_size})": 1.9, "({left} * {on_ctx})": 2.6}),
     ("square", "part", lambda c, node: _valued(c, node) and not _bounds(c, node), {"({tight} ** 2)": 1.9}),
 )  # fmt: skip
 
