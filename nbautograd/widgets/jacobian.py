@@ -247,7 +247,7 @@ def again(report: GradcheckReport) -> AgainAnswer:
     problem, which = entry_curve.problem_of(report), decider(report)
     if which is None:
         raise InputError("widgets.no_block")
-    options: dict[str, Any] = {"order": report.order, "seed": report.seed}
+    options: dict[str, Any] = {"order": report.order, "seed": report.seed, "hints": report.hints}
     if which == "limit":
         other = gradcheck(problem.fn, problem.inputs, budget=None, **options)
     for draw in () if which == "limit" else (torch.randn, torch.rand):  # a root takes numbers from 0 to 1 alone

@@ -20,6 +20,7 @@ from nbautograd.core.recording.call import CallLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import InputError
 from nbautograd.views.packing import Packed
+from nbautograd.views.to_text import to_text
 from nbautograd.widgets.calls import MOST_CALLS, calls_state, one_call
 from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.gradcheck import since_last
@@ -122,6 +123,13 @@ def test_what_would_decide_is_run_and_says_so(fn: Any, at: Any, options: Any, wh
     else:
         (card,) = again(report).document
         assert card.tone == then or not then
+
+
+@pytest.mark.parametrize(("hints", "shown"), [("fix", True), ("none", False)])
+def test_what_would_decide_gives_away_no_more_than_the_report(hints: str, shown: bool) -> None:
+    Edge = Fn.of("Edge", "x: save(x); return x.sqrt()", "g: x, = saved; return g / x.sqrt()")
+    report = nbautograd.gradcheck(Edge, (torch.zeros(2, dtype=torch.float64, requires_grad=True),), hints=hints)
+    assert (decider(report), "x.sqrt()" in to_text(again(report).document)) == ("point", shown)
 
 
 def test_the_function_goes_with_its_report() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from nbautograd.core import formats
 from nbautograd.core.checking.jacobian.layout import Matrices, Which, indices
 from nbautograd.core.display import Displayable, Phrase, Plottable, Redactable, plain, plural, render
-from nbautograd.core.findings import Finding
+from nbautograd.core.findings import Finding, Hints
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import CallError, GradcheckError
 
@@ -249,6 +249,7 @@ class GradcheckReport(Plottable, Redactable[Any]):
             for second derivatives that were only sampled, how; else empty.
         order: as given: 2 lets second derivatives count, 1 leaves them out, None looks at them as a risk.
         notes: which inputs were checked although none requires grad; ``str`` of each is a sentence.
+        hints: how much the findings give away, as given.
     """
 
     function: str
@@ -266,6 +267,7 @@ class GradcheckReport(Plottable, Redactable[Any]):
     order: int | None = None
     identity: str = field(default="", repr=False)
     notes: tuple[Phrase, ...] = ()
+    hints: Hints = "fix"
 
     def __bool__(self) -> bool:
         return self.verdict == "right" and (

@@ -131,7 +131,7 @@ def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, 
     return GradcheckReport(
         run.problem.name, verdict, limit_findings(findings, given), run.blocks, run.problem.input_names,
         run.problem.output_names, run.problem.seed, time.perf_counter() - start, run.complete, second,
-        run.problem.source, reason, order, run.problem.identity, run.problem.notes,
+        run.problem.source, reason, order, run.problem.identity, run.problem.notes, given,
     )  # fmt: skip
 
 
