@@ -335,8 +335,8 @@ class SharedTensors:
 
 def _ordinary(tensor: Tensor) -> bool:
     try:
-        return unreadable_kind(tensor) is None and not tensor.is_inference() and tensor.numel() >= 0
-    except (RuntimeError, ValueError):  # of a lazy module, without a shape so far
+        return unreadable_kind(tensor) is None and not tensor.is_inference() and tensor.detach().numel() >= 0
+    except (RuntimeError, ValueError):  # of a lazy module, without a shape so far; one that outlived its vmap
         return False
 
 

@@ -67,6 +67,7 @@ def test_what_an_earlier_call_left_is_noticed():
     FirstOfAll.kept.clear()
     found = gradcheck(FirstOfAll, (draw(4),), order=1).findings[0]
     assert (found.code, found.message_id) == ("shared_state", "causes.wrong_later")
+    assert gradcheck(FirstOfAll, (draw(4),), order=1).verdict == "wrong"  # beside what outlived a vmap
 
 
 Power = Fn.of("Power", "x, n: save(x); ctx.n = n; return x**n",
