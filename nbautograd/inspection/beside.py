@@ -44,6 +44,7 @@ def sides(name: str, pair: Sides) -> dict[str, Any]:
     }
 
 
+QUICK = 2e-3  # seconds of a call: a check makes hundreds, and one of an interpreted kernel does not end in time
 SECONDS = 2.5  # for each of two checks of a gradient that is known to be wrong
 
 
@@ -62,6 +63,14 @@ def next_step(
         return [], []
     if any(track.quantity.kind == "output" for track in wrong.values()):
         return [], [Phrase("compare.forward_first")]
+    with any_errors("line of a wrong gradient"):
+        seconds = []
+        for _ in range(3):
+            start = clock.perf_counter()
+            candidate.call()
+            seconds.append(clock.perf_counter() - start)
+        if min(seconds) > QUICK:
+            return [], []
     for inputs in (tuple(map(wide, candidate.inputs)), candidate.inputs):
         # a kernel may refuse float64
         with any_errors("line of a wrong gradient"), contextlib.suppress(SystemExit):
