@@ -307,6 +307,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_staircase": "`{output}` is flat or jumps in `{input}`, so there is no derivative to compare its gradient with. If it is meant, compare it with its formula: `nbautograd.compare(fn, reference, inputs)`.",
     "checking.because_scale_of_stairs": "`{output}` jumps as `{input}` changes, so differences between two jumps cannot check its gradient.",
     "checking.because_handed_on": "Forward returns `{input}` unchanged, so it was written for another gradient than the derivative. If it is meant, compare it with its formula: `nbautograd.compare(fn, reference, inputs)`.",
+    "checking.because_handed_on_alone": "In this group of one process, forward returns `{input}` unchanged; in a larger group it may not. Compare it there: `nbautograd.compare(fn, reference, inputs, ranks=2)`.",
     "checking.meant": "{why} {instead}",
     "checking.instead_zero_here": "Backward returns only zeros at these inputs, but not at others.",
     "checking.meant_too": "{first} The gradients of {inputs} are meant so, too.",

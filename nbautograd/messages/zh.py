@@ -307,6 +307,7 @@ SENTENCES: dict[str, str] = {
     "checking.because_staircase": "`{output}` 关于 `{input}` 是平的或有跳变，没有可与其梯度比较的导数。如果这是有意的，请与它的公式比较：`nbautograd.compare(fn, reference, inputs)`。",
     "checking.because_scale_of_stairs": "`{input}` 变化时 `{output}` 会跳变，因此两次跳变之间的有限差分无法用来检查它的梯度。",
     "checking.because_handed_on": "前向原样返回 `{input}`，可见它是为导数以外的另一种梯度而写的。如果这是有意的，请与它的公式比较：`nbautograd.compare(fn, reference, inputs)`。",
+    "checking.because_handed_on_alone": "在只有一个进程的进程组里，前向原样返回 `{input}`；进程更多时未必如此。请在那里比较：`nbautograd.compare(fn, reference, inputs, ranks=2)`。",
     "checking.meant": "{why}{instead}",
     "checking.instead_zero_here": "在这些输入处 backward 只返回零，在其他输入处并非如此。",
     "checking.meant_too": "{first}{inputs} 的梯度也是有意如此。",

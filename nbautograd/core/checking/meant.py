@@ -27,9 +27,9 @@ from nbautograd.core.checking.steps.stairs import Stairs
 from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import users_errors
-from nbautograd.core.torch_private.collectives import others_asked
+from nbautograd.core.torch_private.collectives import collectives_noted, processes
 
-MeantReason = Literal["staircase", "scale of stairs", "handed on"]
+MeantReason = Literal["staircase", "scale of stairs", "handed on", "handed on alone"]
 SHORT = 1e-4  # of a direction, that meets few jumps
 # sizes of a grad_output, far from any bound that somebody clips at, of which a clip leaves the one alone
 UNCLIPPED, CLIPPED = 1e-6, 1e6
@@ -42,8 +42,9 @@ class Meant:
     """A pair of output and input for which backward is meant to return something else than the derivative.
 
     Attributes:
-        reason: ``"staircase"`` (flat but for jumps), ``"scale of stairs"`` (sets their height or place) or
-            ``"handed on"`` (forward returns a tensor that it was given).
+        reason: ``"staircase"`` (flat but for jumps), ``"scale of stairs"`` (sets their height or place),
+            ``"handed on"`` (forward returns a tensor that it was given) or ``"handed on alone"`` (it does so in a group
+            of one process, and may not in a larger one).
         output, input: names.
         instead: what backward returns, as far as it was confirmed.
     """
@@ -78,20 +79,21 @@ def meant_pairs(problem: Problem) -> dict[tuple[int, int], Meant]:
             return found
         stairs = Stairs(problem, outputs, Forward(problem, outputs, wanted))
         sources = [_handed_on(problem, outputs, o) for o in wanted]
+        handed: MeantReason = "handed on alone" if processes() == 1 else "handed on"
         for i, (o, source) in enumerate(zip(wanted, sources, strict=True)):
             if None in sources:  # of what computes something else too the gradients are those of a computation
                 source = None
             for j, position in enumerate(problem.differentiable):
                 reason: MeantReason | None = None
                 if source is not None:
-                    reason = "handed on" if _returns_another(at, j, source, o) else None
+                    reason = handed if _returns_another(at, j, source, o) else None
                 elif stairs.flat(i, j):
                     reason = "staircase" if stairs.alive(i, j) else None
                 elif stairs.scales(i, j):
                     reason = "scale of stairs"
                 if reason is not None and not (stairs.alive_here(i, j) and _is_the_slope(at, o, j)):
                     names = problem.output_names[o], problem.input_names[position if source is None else source]
-                    here = reason == "handed on" or stairs.alive_here(i, j)
+                    here = source is not None or stairs.alive_here(i, j)
                     instead = _instead(at, near, o, j) if here else Phrase("checking.instead_zero_here")
                     found[o, position] = Meant(reason, *names, instead)
     return found
@@ -138,14 +140,14 @@ def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
     def moved(x: Tensor, far: float) -> Tensor:  # also what is zero, of which a multiple would be zero again
         return x + far * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
 
-    equal = _equal_inputs(outputs[o], problem.inputs)
-    with users_errors() as guard, torch.no_grad(), others_asked() as asked:
+    equal, called = _equal_inputs(outputs[o], problem.inputs), list[str]()
+    with users_errors() as guard, torch.no_grad(), collectives_noted(called):
         for far in FAR if equal else ():
             others = problem.changed_inputs(functools.partial(moved, far=far))
             kept = tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in others)
             again = _equal_inputs(problem.evaluate(others)[o], kept)
             equal = [k for k in equal if k in again]
-    if guard.failed or asked:
+    if guard.failed or called:
         return None
     for at in points(problem).of("argument", "data") if equal else ():
         again = _equal_inputs((at.outputs or ())[o], at.inputs)

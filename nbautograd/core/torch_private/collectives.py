@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -29,30 +29,15 @@ def _refuse(operation: str) -> None:
     raise CallError("audit.other_processes", operation=operation)
 
 
-@contextlib.contextmanager
-def others_asked() -> Iterator[list[str]]:
-    """Note what runs inside and depends on how many processes there are: collectives, and asking for their number.
+def processes() -> int:
+    """Return how many processes the default group has; 0 where there is none."""
+    started = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return torch.distributed.get_world_size() if started else 0
 
-    Among one process a sum, a gather or a scatter returns what it is given.
-    """
-    asked = list[str]()
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        yield asked
-        return
-    group: Any = torch.distributed.ProcessGroup
-    found: Any = vars(group)["size"]
-    own = getattr(found, "own", found)  # another thread may be asking as well
 
-    def size(self: Any) -> Any:
-        asked.append("size")
-        return own.__get__(self)()
-
-    group.size, vars(size)["own"] = size, own
-    try:
-        with _Seeing(asked.append):
-            yield asked
-    finally:
-        group.size = own
+def collectives_noted(noted: list[str]) -> contextlib.AbstractContextManager[Any]:
+    """Append the names of the collectives that run inside: among one process they return what they are given."""
+    return _Seeing(noted.append) if processes() else contextlib.nullcontext()
 
 
 def without_collectives() -> contextlib.AbstractContextManager[Any]:
@@ -63,6 +48,4 @@ def without_collectives() -> contextlib.AbstractContextManager[Any]:
     Raises:
         CallError: inside, in place of the operation.
     """
-    several = torch.distributed.is_available() and torch.distributed.is_initialized()
-    several = several and torch.distributed.get_world_size() > 1
-    return _Seeing(_refuse) if several else contextlib.nullcontext()
+    return _Seeing(_refuse) if processes() > 1 else contextlib.nullcontext()
