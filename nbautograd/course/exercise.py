@@ -22,8 +22,7 @@ CHECKS = (
     "cost",
     "custom",
 )
-Texts = Mapping[str, str]  # a sentence in "en" and "zh"
-Sentence = str | Texts | Phrase
+Sentence = str | Mapping[str, str] | Phrase  # by id, in "en" and "zh", or of the checker
 Limit = int | Callable[..., int]  # a number, or a function of the inputs that gives one
 
 
@@ -79,8 +78,8 @@ class Exercise:
             Failure for everything that is wrong. What it raises counts as the failure ``"own_raised"``, kindly.
         inside: True where ``own`` looks at what only the process that runs the answer can see: what a Function keeps,
             whose memory it returns, its other methods. Marks then say that this check was reported by the submission.
-        notes: sentences of the exercise's own by failure code, each ``{"en": ..., "zh": ...}``, shown instead of the
-            general one; they help and do not give the answer away.
+        notes: sentences of the exercise's own by failure code, shown instead of the general one; they help and do not
+            give the answer away.
         points: what it is worth.
         shares: how many of the points a check earns by itself when another one fails, ``{"gradient": 2}``; without it
             an answer gets all points or none. A release is refused where the untouched cell would earn a share.
@@ -111,7 +110,7 @@ class Exercise:
     kinks: Callable[[InputGenerator], Iterable[tuple[Any, ...]]] | None = None
     own: Callable[[Any, InputGenerator], Iterable[Failure]] | None = None
     inside: bool = False
-    notes: Mapping[str, Texts] = field(default_factory=dict)
+    notes: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     points: int = 1
     shares: Mapping[str, int] = field(default_factory=dict)
     ready_made: Mapping[str, Collection[str]] = field(default_factory=dict)

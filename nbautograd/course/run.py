@@ -141,8 +141,9 @@ def _outcome(name: str, attempt: Attempt, routine: Routine) -> CheckResult:
 def _noted(exercise: Exercise, failure: Failure) -> Failure:
     """Return the failure with the exercise's own sentence for its code, if there is one, and the general advice."""
     note, advice = exercise.notes.get(failure.code), f"course.advice.{failure.code}"
+    template = messages.catalogue("en")[note] if isinstance(note, str) else note["en"] if note else ""
     # a child reports a failure in words, without what a note would be filled with
-    if note is not None and {name for _, name, *_ in Formatter().parse(note["en"]) if name} <= {*failure.params}:
+    if note is not None and {name for _, name, *_ in Formatter().parse(template) if name} <= {*failure.params}:
         failure = dataclasses.replace(failure, sentence=note)
     elif len(failure.more) < len(LEVELS) - 1 and advice in messages.catalogue("en") and not _advised(failure):
         failure = dataclasses.replace(failure, more=(*failure.more, advice))

@@ -17,8 +17,9 @@ def in_language(sentence: Sentence, params: Mapping[str, Any]) -> str:
     """Return a sentence in the language that is chosen now."""
     if isinstance(sentence, Phrase):
         return str(sentence)
-    if isinstance(sentence, str):
-        return messages.text(sentence, **params) if sentence else ""
+    if isinstance(sentence, str):  # a list is a value, and not the sizes of a tensor
+        shown = {name: str(value) if isinstance(value, list) else value for name, value in params.items()}
+        return messages.text(sentence, **shown) if sentence else ""
     written = sentence.get(messages.language()) or sentence["en"]
     try:
         return written.format(**params) if params else written

@@ -23,7 +23,7 @@ def places(template: str) -> set[str]:
     return {re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(template) if name}
 
 
-SPEAKING = {"text", "say", "Phrase", "speaking", "Finding", "broken"}
+SPEAKING = {"text", "say", "Phrase", "speaking", "Finding", "Failure", "broken"}
 CALLED = re.compile(rf"\b({'|'.join(SPEAKING)})\(")
 
 
@@ -47,7 +47,14 @@ def asked_for() -> dict[str, str]:
     """Every id that the package's code asks for in so many words, with the file that does."""
     found = {}
     for file, function, call in calls():
-        first = call.args[0] if call.args and function in ("text", "messages.text", "say", "Phrase") else None
+        at = (
+            0
+            if function in ("text", "messages.text", "say", "Phrase")
+            else 1
+            if function == "Failure"
+            else len(call.args)
+        )
+        first = call.args[at] if at < len(call.args) else None
         if isinstance(first, ast.Constant) and re.fullmatch(r"\w+\.[\w.]+", str(first.value)):
             found[str(first.value)] = file.name
     return found

@@ -11,29 +11,11 @@ import torch
 from torch import Tensor
 
 from nbautograd.course.draw import InputGenerator
-from nbautograd.course.exercise import Exercise, Failure, Texts
+from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise, normals, points
 from nbautograd.course.exercises.tried import in_turn, python
 
 # reverse_by_hand
-
-FIVE = {
-    "en": "Five numbers are wanted, in the order w1 to w5; {got} came.",
-    "zh": "应当返回五个数，顺序从 w1 到 w5；实际得到的是 {got}。",
-}
-SEED = {
-    "en": "Start at the end: the derivative of the result with respect to itself is not {got:.4g}.",
-    "zh": "从末端出发：结果对它自己的导数不是 {got:.4g}。",
-}
-LOST_PATH = {
-    "en": "w1 is used twice, and only one of its two paths back is counted.",
-    "zh": "w1 被用了两次，回去的路有两条，你只算了其中一条。",
-}
-BAR = {
-    "en": "The bar of {name} is not right at w1 = {w1:.3g}, w2 = {w2:.3g}: {got:.4g}. Multiply the bar of the node"
-    " after it by the local derivative.",
-    "zh": "在 w1 = {w1:.3g}、w2 = {w2:.3g} 处，{name} 的 w̄ 不对：{got:.4g}。用后一个节点的 w̄ 乘以局部导数。",
-}
 
 
 def _reversed(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -43,7 +25,7 @@ def _reversed(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         several = isinstance(found, (tuple, list, np.ndarray, Tensor))
         if not several or len(found) != 5 or not all(isinstance(python(x), (int, float)) for x in found):
             got = f"{type(found).__name__}" + (f" ({len(found)})" if several else "")
-            yield Failure("not_five", FIVE, {"got": got})
+            yield Failure("not_five", "course.n01.five", {"got": got})
             return
         failure = _bars_wrong(w1, w2, [float(x) for x in found])
         if failure is not None:
@@ -59,55 +41,21 @@ def _bars_wrong(w1: float, w2: float, bars: list[float]) -> Failure | None:
         return None
     k = max(k for k in range(5) if not close[k])
     if k == 4:
-        return Failure("wrong_seed", SEED, {"got": bars[4]})
+        return Failure("wrong_seed", "course.n01.seed", {"got": bars[4]})
     if k == 0 and any(math.isclose(bars[0], path, rel_tol=1e-4) for path in (w2, math.cos(w1))):
-        return Failure("lost_path", LOST_PATH)
-    return Failure("wrong_bar", BAR, {"name": f"w{k + 1}", "w1": w1, "w2": w2, "got": bars[k]})
+        return Failure("lost_path", "course.n01.lost_path")
+    return Failure("wrong_bar", "course.n01.bar", {"name": f"w{k + 1}", "w1": w1, "w2": w2, "got": bars[k]})
 
 
 # engine
 
-NO_CLASS = {
-    "en": "`Value` should be a class whose objects have data, grad, parents and backward, as in the cell.",
-    "zh": "`Value` 应当是一个类，对象带有 data、grad、parents 和 backward，就像格子里给出的那样。",
-}
-NO_SEED = {
-    "en": "After y.backward(), y.grad is {got:.4g}. How fast does the result change with itself?",
-    "zh": "y.backward() 之后，y.grad 是 {got:.4g}。结果随它自己变化得多快？",
-}
-OVERWRITTEN = {
-    "en": "For {program}, x.grad is {got:.4g}. Two arrows lead to x; does the second contribution replace the first?",
-    "zh": "对 {program}，x.grad 是 {got:.4g}。有两个箭头指向 x；后到的那一份是不是把先到的盖掉了？",
-}
-STEP = {
-    "en": "For {program} at x = {x:.3g}, x.grad is {got:.4g}. One node sends one number on: made of which two?",
-    "zh": "对 {program}，在 x = {x:.3g} 处，x.grad 是 {got:.4g}。一个节点往回传一个数，这个数由哪两个数得来？",
-}
-TOO_EARLY = {
-    "en": "For {program}, x.grad is {got:.4g}. `u` is used twice, near the end and further back: has everything arrived"
-    " in it when it sends its bar on?",
-    "zh": "对 {program}，x.grad 是 {got:.4g}。`u` 用了两次，一次靠近末端，一次隔得更远：它往回传的时候，"
-    "该到的都到齐了吗？",
-}
-PROGRAM = {
-    "en": "For {program}, with the last one as the result, {value}.grad is {got:.4g}, and {right:.4g} is right:"
-    " every value that the result was computed from is to hold its bar.",
-    "zh": "对 {program}，以最后一个值为结果，{value}.grad 是 {got:.4g}，正确的是 {right:.4g}："
-    "算出结果所用到的每个值都应当带着自己的 w̄。",
-}
-EVERY_PATH = {
-    "en": "A number squared {depth} times in a row took {got} multiplications, and backward needs two a node. Do you"
-    " walk every path, or the whole graph once for each value? How often should a node send its bar on?",
-    "zh": "把一个数连续平方 {depth} 次，一共用了 {got} 次乘法，而 backward 每个节点两次就够。"
-    "你是不是把每条路都走了一遍，或者为每个值把整个图走了一遍？一个节点应当往回传几次？",
-}
 DEPTH = 14  # squarings in a row: 2 * 14 contributions, 2^14 paths
 
 
 def _is_value(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     backward: Any = getattr(answer, "backward", None)
     if not (isinstance(answer, type) and hasattr(backward, "__code__")):
-        yield Failure("no_class", NO_CLASS)
+        yield Failure("no_class", "course.n01.no_class")
 
 
 def _bars_of_programs(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -116,23 +64,23 @@ def _bars_of_programs(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     result = answer(x) * factor
     result.backward()
     if not math.isclose(result.grad, 1.0):
-        yield Failure("no_seed", NO_SEED, {"got": float(result.grad)})
+        yield Failure("no_seed", "course.n01.no_seed", {"got": float(result.grad)})
         return
-    programs: list[tuple[str, Texts, str, Callable[[Any], Any]]] = [
-        ("wrong_step", STEP, "y = x.sin()", lambda x: x.sin()),
-        ("wrong_step", STEP, "y = x * c", lambda x: x * _like(x, 3.0)),
-        ("overwritten", OVERWRITTEN, "y = x + x", lambda x: x + x),
-        ("overwritten", OVERWRITTEN, "y = x * x", lambda x: x * x),
-        ("wrong_step", STEP, "y = (x * c).sin()", lambda x: (x * _like(x, 3.0)).sin()),
-        ("too_early", TOO_EARLY, "u = x * x; y = u.sin() * u.sin() + u", lambda x: _shared(x * x, last=True)),
-        ("too_early", TOO_EARLY, "u = x * x; y = u + u.sin() * u.sin()", lambda x: _shared(x * x, last=False)),
+    programs: list[tuple[str, str, Callable[[Any], Any]]] = [
+        ("wrong_step", "y = x.sin()", lambda x: x.sin()),
+        ("wrong_step", "y = x * c", lambda x: x * _like(x, 3.0)),
+        ("overwritten", "y = x + x", lambda x: x + x),
+        ("overwritten", "y = x * x", lambda x: x * x),
+        ("wrong_step", "y = (x * c).sin()", lambda x: (x * _like(x, 3.0)).sin()),
+        ("too_early", "u = x * x; y = u.sin() * u.sin() + u", lambda x: _shared(x * x, last=True)),
+        ("too_early", "u = x * x; y = u + u.sin() * u.sin()", lambda x: _shared(x * x, last=False)),
     ]
-    for code, sentence, program, run in programs:
+    for code, program, run in programs:
         leaf, same = answer(x), torch.tensor(x, dtype=torch.float64, requires_grad=True)
         run(leaf).backward()
         (right,) = torch.autograd.grad(run(same), same)
         if not math.isclose(leaf.grad, right.item(), rel_tol=1e-6):
-            yield Failure(code, sentence, {"program": program, "x": x, "got": float(leaf.grad)})
+            yield Failure(code, f"course.n01.{code}", {"program": program, "x": x, "got": float(leaf.grad)})
             return
     wrong = _any_program(answer, draw)
     if wrong is not None:
@@ -145,7 +93,7 @@ def _bars_of_programs(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     y.backward()
     multiplications = Counted.count
     if multiplications > 10 * DEPTH:
-        yield Failure("every_path", EVERY_PATH, {"depth": DEPTH, "got": multiplications})
+        yield Failure("every_path", "course.n01.every_path", {"depth": DEPTH, "got": multiplications})
 
 
 def _any_program(answer: Any, draw: InputGenerator) -> Failure | None:
@@ -161,7 +109,7 @@ def _any_program(answer: Any, draw: InputGenerator) -> Failure | None:
             if bar is not None and not math.isclose(value.grad, float(bar), rel_tol=1e-9, abs_tol=1e-12):
                 written = [f"v{n + 2} = {_written(*step)}" for n, step in enumerate(steps)]
                 known = {"program": "; ".join(written), "value": f"v{k}", "got": float(value.grad), "right": float(bar)}
-                return Failure("program_wrong", PROGRAM, known)
+                return Failure("program_wrong", "course.n01.program", known)
     return None
 
 
@@ -206,15 +154,6 @@ class Counted(float):
 
 # exp
 
-SAVED_INPUT = {
-    "en": "`save_for_backward` did not get the output. Which tensor makes it unnecessary to compute exp a second time?",
-    "zh": "交给 `save_for_backward` 的不是输出。保存哪一个张量，就不必再算一次 exp？",
-}
-EXP_AGAIN = {
-    "en": "backward calls `{name}` (line {line}), and should only multiply. Which tensor has the numbers already?",
-    "zh": "backward 里调用了 `{name}`（第 {line} 行），而它只应当做乘法。哪一个张量里已经有这些数了？",
-}
-
 
 def _keeps_output(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     x = draw.normal(*draw.sizes(2)).requires_grad_()
@@ -223,21 +162,15 @@ def _keeps_output(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not kept and any(item is y for item in vars(y.grad_fn).values()):
         return  # it keeps the output, in the wrong place: the check of ctx says so
     elif not kept or kept[0] is None or kept[0].data_ptr() != y.data_ptr():
-        yield Failure("saved_input", SAVED_INPUT)
+        yield Failure("saved_input", "course.n01.saved_input")
 
 
 # multiply
 
-CLASS_ITSELF = {
-    "en": "`multiply` is the class itself, and `multiply(a, b)` would try to make an object of it. Which of its methods"
-    " is it that a caller uses?",
-    "zh": "`multiply` 就是那个类本身，`multiply(a, b)` 会去创建它的对象。调用者用的，应当是它的哪个方法？",
-}
-
 
 def _class_itself(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if isinstance(answer, type):
-        yield Failure("class_itself", CLASS_ITSELF)
+        yield Failure("class_itself", "course.n01.class_itself")
 
 
 def _multiply_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
@@ -254,25 +187,15 @@ EXERCISES = (
         formula=torch.mul, edges=_multiply_edges, own=_class_itself,
         inputs=normals("ab", "ab"),
         notes={
-            "forward_raised": {
-                "en": "multiply(a, b) raised {error}: {said}. If an argument is missing: who hands `ctx` to forward?"
-                " You never do.",
-                "zh": "multiply(a, b) 抛出了 {error}：{said}。如果说缺了参数，想一想：`ctx` 是谁传给 forward 的？"
-                "反正不是你。",
-            },
-            "not_through_function": {
-                "en": "The values are right, but no node of yours is in the graph: backward would never be called."
-                " Which of a Function's methods enters it in the graph?",
-                "zh": "数值是对的，但计算图里没有你的节点，backward 永远不会被调用。"
-                "通过 Function 的哪个方法调用，才会记入计算图？",
-            },
+            "forward_raised": "course.n01.forward_raised",
+            "not_through_function": "course.n01.not_through_function",
         },
     ),
     Exercise(
         "exp", "Exp", "value own_function gradient custom context edges",
         formula=torch.exp, inputs=normals("ab"), edges=elementwise(), own=_keeps_output, inside=True,
         saved_bytes=lambda x: 8 * x.numel(),
-        ready_made={"backward": {"exp"}}, notes={"ready_made": EXP_AGAIN},
+        ready_made={"backward": {"exp"}}, notes={"ready_made": "course.n01.exp_again"},
     ),
     Exercise("engine", "Value", "custom", own=in_turn(_is_value, _bars_of_programs)),
 )  # fmt: skip

@@ -20,22 +20,6 @@ def _scaled(draw: InputGenerator) -> tuple[Tensor, float]:
     return draw.normal(*draw.sizes(2)), (-1) ** draw.turn * float(draw.uniform(2.0, 3.0))
 
 
-NONE_RAISES = {
-    "en": "Where no gradient flows back, `None` arrives in this backward, and it raises {error}: {said}. Who turns"
-    " materialising off has to expect that.",
-    "zh": "没有梯度流回来时，这个 backward 收到的是 `None`，结果抛出了 {error}：{said}。"
-    "关掉全零张量之后，就要准备好收到 `None`。",
-}
-ZEROS_ARRIVE = {
-    "en": "Where no gradient flows back, a tensor of zeros arrives in backward. Ask for `None`: set_materialize_grads.",
-    "zh": "没有梯度流回来时，backward 收到的是全零张量。请声明要 `None`：set_materialize_grads。",
-}
-NONE_BECOMES_ZEROS = {
-    "en": "`None` arrives, and a tensor goes out. No gradient in, none out: that is what saves the work.",
-    "zh": "收到的是 `None`，返回的却是张量。没有梯度进来，就没有梯度出去，这样才省事。",
-}
-
-
 class _Stop(torch.autograd.Function):
     """The identity, from which no gradient comes back."""
 
@@ -58,7 +42,7 @@ def _takes_none(answer: Any, draw: InputGenerator, calls: list[tuple[Any, Any]],
             torch.autograd.grad(stopped, x, allow_unused=True)
     except Exception as error:
         said = str(error).split("\n")[0][:120]
-        yield Failure("none_raises", NONE_RAISES, {"error": type(error).__name__, "said": said})
+        yield Failure("none_raises", "course.n04.none_raises", {"error": type(error).__name__, "said": said})
     calls += noted
 
 
@@ -67,9 +51,9 @@ def _passes_none_on(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     failures = list(_takes_none(answer, draw, calls, 2.0))
     yield from failures
     if not failures and any(got != (None,) for got, _ in calls):
-        yield Failure("materialized", ZEROS_ARRIVE)
+        yield Failure("materialized", "course.n04.zeros_arrive")
     elif not failures and any(item is not None for _, returned in calls for item in _tuple(returned)):
-        yield Failure("none_becomes_zeros", NONE_BECOMES_ZEROS)
+        yield Failure("none_becomes_zeros", "course.n04.none_becomes_zeros")
 
 
 def _tuple(returned: Any) -> tuple[Any, ...]:
@@ -77,16 +61,6 @@ def _tuple(returned: Any) -> tuple[Any, ...]:
 
 
 # sin_cos
-
-USED_ALONE = {
-    "en": "It fails when only `{output}` is used: {error}: {said}. What arrives for an output that nobody uses?",
-    "zh": "只用到 `{output}` 时它会出错：{error}：{said}。没人用的那个输出，送来的是什么？",
-}
-ALONE_WRONG = {
-    "en": "When only `{output}` is used, the gradient is wrong. The share of the other output is zero; is that all that"
-    " you leave out?",
-    "zh": "只用到 `{output}` 时，梯度不对。另一个输出的那一份是零，你略去的只有这一份吗？",
-}
 
 
 def _one_output_only(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -99,14 +73,14 @@ def _one_output_only(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
                 found = torch.autograd.grad(answer.apply(x)[k], x, g, allow_unused=True)[0]
         except Exception as error:
             params = {"output": name, "error": type(error).__name__, "said": str(error).split("\n")[0][:120]}
-            yield Failure("unused_output_raises", USED_ALONE, params)
+            yield Failure("unused_output_raises", "course.n04.used_alone", params)
             return
         if found is None or not torch.allclose(found, g * derivative(x.detach())):
-            yield Failure("unused_output_wrong", ALONE_WRONG, {"output": name})
+            yield Failure("unused_output_wrong", "course.n04.alone_wrong", {"output": name})
             return
         arrived = [item for grads, _ in calls for item in grads]
         if arrived and all(item is not None for item in arrived):
-            yield Failure("materialized", ZEROS_ARRIVE)
+            yield Failure("materialized", "course.n04.zeros_arrive")
             return
     yield from _takes_none(answer, draw, [])
 
@@ -134,13 +108,6 @@ def _tables(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(rows, columns), 0
 
 
-LOSS = {
-    "en": "At k = {step} of the loop the loss is {got:.4f}, and it should be {expected:.4f}. Which numbers of the"
-    " input did the steps before change, and should they?",
-    "zh": "循环到 k = {step} 时，损失是 {got:.4f}，应当是 {expected:.4f}。之前几步改动了输入里的哪些数？该不该改？",
-}
-
-
 def _losses(kill: Callable[..., Tensor], start: Tensor, target: Tensor, rounds: int = 5) -> list[float]:
     x, losses = start.clone().requires_grad_(), []
     for _ in range(rounds):  # by hand: importing torch.optim takes seconds
@@ -157,7 +124,7 @@ def _follows(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     expected, got = _losses(_kill_head, start, target), _losses(answer.apply, start, target)
     for step, (right, found) in enumerate(zip(expected, got, strict=True)):
         if step and abs(right - found) > 1e-9:  # before the first step it is forward's mistake
-            yield Failure("other_loss", LOSS, {"step": step, "got": found, "expected": right})
+            yield Failure("other_loss", "course.n04.loss", {"step": step, "got": found, "expected": right})
             return
 
 
@@ -182,22 +149,12 @@ def _rows_to_choose_from(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield draw.normal(columns, rows).t(), 2
 
 
-NOT_MARKED = {
-    "en": "`mask.requires_grad` is True, so somebody may wait for its gradient in vain. Say that there is none.",
-    "zh": "`mask.requires_grad` 是 True，别人可能会白等它的梯度。请声明它没有梯度。",
-}
-VALUES_MARKED = {
-    "en": "`values.requires_grad` is False: the gradient ends before it gets to you. Which output is to be marked?",
-    "zh": "`values.requires_grad` 是 False：梯度还没到你这里就断了。该标记的是哪一个输出？",
-}
-
-
 def _marked(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     values, mask = answer.apply(draw.normal(*draw.sizes(2)).requires_grad_(), 2)
     if not values.requires_grad:
-        yield Failure("values_marked", VALUES_MARKED)
+        yield Failure("values_marked", "course.n04.values_marked")
     elif mask.requires_grad:
-        yield Failure("not_marked", NOT_MARKED)
+        yield Failure("not_marked", "course.n04.not_marked")
 
 
 EXERCISES = (
@@ -222,11 +179,7 @@ EXERCISES = (
         formula=lambda x: (x.sin(), x.cos()), inputs=normals("ab"), own=_one_output_only,
         edges=elementwise(),
         notes={
-            "undefined_grad": {
-                "en": "A None and a tensor of zeros in its place give different gradients. Compare your branches with"
-                " each other.",
-                "zh": "送来 None 与送来全零张量，你算出的梯度不一样。把各个分支互相对照一下。",
-            },
+            "undefined_grad": "course.n04.undefined_grad",
         },
     ),
     Exercise(

@@ -14,15 +14,7 @@ from nbautograd.course.exercise import Exercise
 from nbautograd.course.exercises.shapes import normals, points
 
 INF = float("inf")
-READY_MADE = {
-    "en": "`{name}` (line {line}) is not needed here: exp, log, sums and a maximum, all of torch, are enough.",
-    "zh": "这里用不着 `{name}`（第 {line} 行）：有 torch 的 exp、log、求和与取最大就够了。",
-}
-SUBTRACT = {
-    "en": "Not right at inputs of shapes {shapes}. Some of what is tried here holds numbers near 1000 and near -1000:"
-    " how large do your exponents become?",
-    "zh": "输入形状为 {shapes} 时不对。这里试的数，有些接近 1000 或 -1000：你取指数的那些数，最大会到多少？",
-}
+LARGE = {"ready_made": "course.n05.ready_made"} | dict.fromkeys(("edge_value", "edge_gradient"), "course.n05.subtract")
 _READY = {"logsumexp", "logaddexp", "softmax", "log_softmax", "nll_loss", "cross_entropy"}
 FROM_SCRATCH = {"forward": _READY, "backward": _READY}
 
@@ -97,12 +89,12 @@ EXERCISES = (
     Exercise(
         "logsumexp", "LogSumExp", "value own_function gradient edges",
         formula=lambda x: torch.logsumexp(x, -1), inputs=normals("ab"), edges=_logsumexp_edges,
-        ready_made=FROM_SCRATCH, notes={"ready_made": READY_MADE, "edge_value": SUBTRACT, "edge_gradient": SUBTRACT},
+        ready_made=FROM_SCRATCH, notes=LARGE,
     ),
     Exercise(
         "cross_entropy", "CrossEntropy", "value own_function gradient edges",
         formula=functional.cross_entropy, inputs=classified, edges=_classified_edges,
-        ready_made=FROM_SCRATCH, notes={"ready_made": READY_MADE, "edge_value": SUBTRACT, "edge_gradient": SUBTRACT},
+        ready_made=FROM_SCRATCH, notes=LARGE,
     ),
     Exercise(
         "layer_norm", "LayerNorm", "value own_function gradient edges",

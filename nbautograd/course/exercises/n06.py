@@ -13,32 +13,11 @@ from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.shapes import elementwise
 
-ABS_AT_ZERO = {
-    "en": "Where u or v is exactly 0, the gradient is NaN or outside the slopes to both sides. Put u = 0 into each "
-    "step of your backward.",
-    "zh": "在 u 或 v 恰好为 0 的地方，梯度是 NaN，或者超出了两侧斜率的范围。把 u = 0 代入 backward 的每一步看看。",
+SPIKE = {
+    "wrong_unclassified": "course.n06.slope",
+    "forward_value": "course.n06.not_a_step",
+    "forward_dtype": "course.n06.bool",
 }
-ENDS = {
-    "en": "In between all is right, but exactly at an end of the interval the gradient is not the one agreed on. To "
-    "which side do lo and hi belong?",
-    "zh": "区间内外都对，但恰好在端点上，梯度与约定的不一致。lo 和 hi 应当算在哪一边？",
-}
-SLOPE = {
-    "en": "What comes back is not grad_output times the declared slope. Work it out by hand for v = -1 and k = 2: the "
-    "slope is 1/9 there.",
-    "zh": "返回的不是 grad_output 乘以声明的斜率。取 v = -1、k = 2 手算一遍：那里的斜率是 1/9。",
-}
-NOT_A_STEP = {
-    "en": "What goes forward should be 1 where v > 0, and 0 elsewhere. The surrogate belongs in backward alone.",
-    "zh": "前向传出去的应当是：v > 0 的地方为 1，其余为 0。替代函数只属于 backward。",
-}
-BOOL = {
-    "en": "Output 1 is {got}; it should be {expected}, as v is. A comparison "
-    "gives True and False; the next layer wants numbers of one dtype.",
-    "zh": "第 1 个输出是 {got}，应当和 v 一样是 {expected}。"
-    "比较运算给出的是 True 和 False，而下一层要的是同一种 dtype 的数。",
-}
-SPIKE = {"wrong_unclassified": SLOPE, "forward_value": NOT_A_STEP, "forward_dtype": BOOL}
 
 
 def _pair_at_kinks(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
@@ -109,39 +88,13 @@ def _learns(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not loss < 0.05:
         yield Failure(
             "does_not_learn",
-            {
-                "en": "The net of two neurons ends with a loss of {loss:.3f}; it should fall below 0.05. All that it"
-                " learns from is what your Function gives: 0 or 1 forward, the slope backward. Are both right?",
-                "zh": "两个神经元的网络训练完后损失为 {loss:.3f}，应当降到 0.05 以下。它只能从你的 Function 学："
-                "前向的 0 和 1，反向的斜率。两样都对吗？",
-            },
+            "course.n06.does_not_learn",
             {"loss": loss},
         )
 
 
 # find_kinks
 
-MISSES = {
-    "en": "{f} has a kink at x = {x:g}, where the slope goes from {left:g} to {right:g}; you do not report it. How far"
-    " apart are your two slopes there?",
-    "zh": "{f} 在 x = {x:g} 处有折点，斜率从 {left:g} 变为 {right:g}，你没有报告它。你算出的两个斜率在那里相差多少？",
-}
-SEES = {
-    "en": "{f} is smooth at x = {x:g}, and you report a kink there. Compare what your two slopes are at this point.",
-    "zh": "{f} 在 x = {x:g} 处是光滑的，你却报告了折点。看看你算出的两个斜率在这一点各是多少。",
-}
-NOT_BOOL = {
-    "en": "One answer for each element is wanted, so torch.bool of shape {expected}; {got} came.",
-    "zh": "每个元素都要有一个答案，应当是形状为 {expected} 的 torch.bool，实际得到的是 {got}。",
-}
-MUTATES = {
-    "en": "x is changed after the call. It belongs to the caller: compute with new tensors.",
-    "zh": "调用之后 x 被改动了。x 属于调用者，请用新的张量来计算。",
-}
-IGNORES = {
-    "en": "With h = {h:g} and tol = {tol:g} the answer for {f} should be another. Are both arguments used?",
-    "zh": "取 h = {h:g}、tol = {tol:g} 时，对 {f} 的回答应当不同。两个参数都用上了吗？",
-}
 
 Point = tuple[float, float, float]  # x, slope from the left, slope from the right; none where it is smooth
 
@@ -188,18 +141,20 @@ def _finds_kinks(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         before = x.clone()
         found = answer(curve.f, x)
         if not torch.equal(x, before):
-            yield Failure("mutates_input", MUTATES)
+            yield Failure("mutates_input", "course.n06.mutates")
             return
         if not isinstance(found, Tensor) or (found.dtype, found.shape) != (torch.bool, x.shape):
             got = f"{found.dtype} {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
-            yield Failure("not_bool", NOT_BOOL, {"expected": tuple(x.shape), "got": got})
+            yield Failure("not_bool", "course.n06.not_bool", {"expected": tuple(x.shape), "got": got})
             return
         for (at, left, right), seen in zip(points, found.flatten().tolist(), strict=True):
             if left != right and not seen:
-                yield Failure("misses_kink", MISSES, {"f": curve.name, "x": at, "left": left, "right": right})
+                yield Failure(
+                    "misses_kink", "course.n06.misses", {"f": curve.name, "x": at, "left": left, "right": right}
+                )
                 return
             if left == right and seen:
-                yield Failure("sees_kink", SEES, {"f": curve.name, "x": at})
+                yield Failure("sees_kink", "course.n06.sees", {"f": curve.name, "x": at})
                 return
     yield from _uses_settings(answer, draw)
 
@@ -217,7 +172,7 @@ def _uses_settings(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     )
     for name, f, h, tol, expected in cases:
         if bool(answer(f, zero, h=h, tol=tol).item()) != expected:
-            yield Failure("ignores_settings", IGNORES, {"f": name, "h": h, "tol": tol})
+            yield Failure("ignores_settings", "course.n06.ignores", {"f": name, "h": h, "tol": tol})
             return
 
 
@@ -228,7 +183,7 @@ EXERCISES = (
         formula=lambda u, v: (u * v).abs(),
         inputs=lambda draw: tuple(draw.away_from(draw.normal(*draw.sizes(2)), 0.0, 0.1) for _ in range(2)),
         kinks=_pair_at_kinks, edges=_pair_edges,
-        notes={"kink_wrong": ABS_AT_ZERO, "nonfinite": ABS_AT_ZERO},
+        notes={"kink_wrong": "course.n06.abs_at_zero", "nonfinite": "course.n06.abs_at_zero"},
     ),
     Exercise(
         "leaky_clamp", "LeakyClamp", "value own_function gradient kinks edges",
@@ -236,7 +191,7 @@ EXERCISES = (
         vjp=lambda x, lo, hi, slope, g: torch.where((x >= lo) & (x <= hi), g, slope * g),
         inputs=_clamp_inputs, kinks=_clamp_kinks,
         edges=elementwise(-0.75, 0.5, 0.2),
-        notes={"kink_convention": ENDS},
+        notes={"kink_convention": "course.n06.ends"},
     ),
     Exercise(
         "round_ste", "RoundSTE", "value own_function gradient edges",

@@ -26,14 +26,6 @@ def _softplus_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
     yield (torch.tensor([-800.0, -30.0, 0.0, 30.0, 800.0], dtype=torch.float64),)
 
 
-GIVES_SECOND = {
-    "en": "A second derivative was asked for, with a grad_output that needs a gradient, and nobody refused: the share"
-    " of this Function is simply missing. Which decorator refuses?",
-    "zh": "在 grad_output 需要梯度的情况下要求二阶导数，却没有被拒绝：这个 Function 的那一份就这样丢了。"
-    "哪个装饰器会拒绝？",
-}
-
-
 def _numpy_once(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     x, g = draw.normal(3).requires_grad_(), draw.normal(3).requires_grad_()
     (slope,) = torch.autograd.grad(answer.apply(x), x, g, create_graph=True)
@@ -41,7 +33,7 @@ def _numpy_once(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         slope.sum().backward()
     except RuntimeError:
         return
-    yield Failure("second_derivative_given", GIVES_SECOND)
+    yield Failure("second_derivative_given", "course.n11.gives_second")
 
 
 # numpy_correlate
@@ -69,15 +61,6 @@ def _opened(box: Any, x: Tensor) -> Tensor:
     return torch.sin(a * x) + b * x * x.mean()
 
 
-NOT_CENTRAL = {
-    "en": "Central differences are asked for. At the tip of |x| a step ahead and a step behind come to the same height,"
-    " so that they give 0; your backward gives {got:.3g} (nan: more than one element"
-    " was moved at a time). Which two values does it compare?",
-    "zh": "这里要用中心差分。在 |x| 的尖点上，往前一步和往后一步一样高，所以结果是 0；"
-    "你的 backward 得到的是 {got:.3g}（nan 表示一次挪动了不止一个元素）。它比较的是哪两个值？",
-}
-
-
 def _central(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Check at a kink, where the mean of both slopes is what no other difference gives."""
     for dimensions in (1, 2):
@@ -85,7 +68,9 @@ def _central(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         here = x.detach().numpy().copy()
         (found,) = torch.autograd.grad(answer.apply(partial(_tip, here), x), x, draw.uniform(0.5, 1.0, *x.shape))
         if not float(found.abs().max()) < 1e-3:
-            yield Failure("not_central", NOT_CENTRAL, {"got": float(found.flatten()[found.abs().argmax()])})
+            yield Failure(
+                "not_central", "course.n11.not_central", {"got": float(found.flatten()[found.abs().argmax()])}
+            )
             return
 
 
@@ -96,24 +81,11 @@ def _tip(here: Any, at: Any) -> Any:
 
 # library_op
 
-PLAIN_FUNCTION = {
-    "en": "`softplus` is a {got}. `torch.library.custom_op` gives an operation, with `register_fake` and"
-    " `register_autograd`.",
-    "zh": "`softplus` 是 {got}。`torch.library.custom_op` 得到的是一个运算，"
-    "带有 `register_fake` 和 `register_autograd`。",
-}
-OPCHECK = {
-    "en": "opcheck, {dtype}: {test} does not pass. Does register_fake say what comes out, and does the operation leave"
-    " its arguments as they are? torch says: {said}",
-    "zh": "opcheck，{dtype}：{test} 没有通过。register_fake 说的与实际结果一致吗？"
-    "运算有没有改动参数？torch 的说法：{said}",
-}
-
 
 def _library_op(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     """Check that opcheck passes the operation in both dtypes."""
     if not hasattr(answer, "register_autograd"):
-        yield Failure("no_operation", PLAIN_FUNCTION, {"got": type(answer).__name__})
+        yield Failure("no_operation", "course.n11.plain_function", {"got": type(answer).__name__})
         return
     for dtype in (torch.float64, torch.float32):
         x = draw.normal(3, 4).to(dtype).requires_grad_()
@@ -121,7 +93,7 @@ def _library_op(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             if outcome != "SUCCESS":
                 said = re.sub(r" \(with implementation in <.*?>\)", "", " ".join(str(outcome).split()))[:160]
                 params = {"dtype": str(dtype)[6:], "test": test, "said": said}
-                yield Failure(test.replace("test_", "opcheck_"), OPCHECK, params)
+                yield Failure(test.replace("test_", "opcheck_"), "course.n11.opcheck", params)
                 return
 
 

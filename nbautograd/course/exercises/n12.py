@@ -13,7 +13,7 @@ from nbautograd.core.pytrees import tensors
 from nbautograd.course.attempt import plain
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.tried import NO_ERROR, WRONG_TYPE, WRONG_VALUE, Tried, in_turn
+from nbautograd.course.exercises.tried import Tried, in_turn
 
 # scalar_tensor
 
@@ -31,11 +31,6 @@ class _Other:
         return next(a.answer for a in args if isinstance(a, _Other))
 
 
-STRANGER = {
-    "en": "`other` is of a type that you do not know, and that knows how to add itself to yours. It was never asked:"
-    " what does `types` tell you, and what do you return then?",
-    "zh": "`other` 是你不认识的类型，它知道怎样与你的对象相加，却没有机会回答。`types` 告诉了你什么？这时该返回什么？",
-}
 POINTS = 3  # how often one and the same thing is asked, each time with other numbers
 
 
@@ -58,7 +53,9 @@ def _means(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             tried = Tried(what, run, answer(n, value))
             yield from tried.refused("mean_raised" if "input=" not in what else "kwargs_lost")
             if tried.error is None and not _is_number(tried.value, expected):
-                yield Failure("mean_wrong", WRONG_VALUE, {"what": what, "got": tried.value, "expected": expected})
+                yield Failure(
+                    "mean_wrong", "course.wrong_value", {"what": what, "got": tried.value, "expected": expected}
+                )
 
 
 def _is_number(found: Any, expected: float) -> bool:
@@ -79,11 +76,13 @@ def _adds_alike(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             continue
         got = type(tried.value).__name__
         if not isinstance(tried.value, answer):
-            yield Failure("add_not_scalar", WRONG_TYPE, {"what": what, "got": got, "expected": "ScalarTensor"})
+            yield Failure("add_not_scalar", "course.wrong_type", {"what": what, "got": got, "expected": "ScalarTensor"})
         elif (tried.value.n, tried.value.value) != (n, a + b):
             got = f"ScalarTensor({tried.value.n}, {tried.value.value})"
             yield Failure(
-                "add_wrong", WRONG_VALUE, {"what": what, "got": got, "expected": f"ScalarTensor({n}, {a + b})"}
+                "add_wrong",
+                "course.wrong_value",
+                {"what": what, "got": got, "expected": f"ScalarTensor({n}, {a + b})"},
             )
     n, value = _numbers(draw)
     for one, two in ((n, n + 1), (n + 2, n)):
@@ -91,7 +90,7 @@ def _adds_alike(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         sizes = Tried(what, torch.add, answer(one, value), answer(two, value))
         if not isinstance(sizes.error, (ValueError, RuntimeError)):
             got = type(sizes.error or sizes.value).__name__
-            yield Failure("sizes_ignored", NO_ERROR, {"what": what, "got": got, "expected": "ValueError"})
+            yield Failure("sizes_ignored", "course.no_error", {"what": what, "got": got, "expected": "ValueError"})
 
 
 def _added(a: Any, b: Any, by_name: bool) -> Any:
@@ -127,26 +126,18 @@ def _leaves_the_rest(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         if not isinstance(unknown.error, TypeError) or name not in str(unknown.error):
             got = type(unknown.value if unknown.error is None else unknown.error).__name__
             expected = "a TypeError of torch" if unknown.error is None else f"torch's own TypeError about {name}"
-            yield Failure("unknown_not_refused", NO_ERROR, {"what": what, "got": got, "expected": expected})
+            yield Failure("unknown_not_refused", "course.no_error", {"what": what, "got": got, "expected": expected})
     n, value = _numbers(draw)
     said = f"{draw.choice(range(1000))} is other's answer"
     stranger: Any = _Other(said)
     other = Tried("torch.add(s, other)", lambda: torch.add(answer(n, value), stranger))
     if other.value != said:
-        yield Failure("types_ignored", STRANGER)
-
-
-A_TENSOR = {
-    "en": "`{name}` is a kind of tensor: torch knows it and computes with its n² numbers. Here it is to hold n and one"
-    " value, and answer by `__torch_function__` alone.",
-    "zh": "`{name}` 本身就是一种张量：torch 认识它，用它的 n² 个数来计算。这里它只应当存放 n 和一个值，"
-    "全靠 `__torch_function__` 来回答。",
-}
+        yield Failure("types_ignored", "course.n12.stranger")
 
 
 def _is_a_tensor(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if issubclass(answer, Tensor):
-        yield Failure("is_a_tensor", A_TENSOR, {"name": answer.__name__})
+        yield Failure("is_a_tensor", "course.n12.a_tensor", {"name": answer.__name__})
 
 
 # dense_fallback
@@ -201,15 +192,10 @@ def _still_in_the_table(s: Any) -> Iterator[Failure]:
     yield from handled.refused("handled_lost")
     if handled.error is None and (isinstance(handled.value, Tensor) or handled.value != expected):
         shown = {"what": "torch.mean(s)", "got": handled.value, "expected": f"the {expected:.4g} of the table"}
-        yield Failure("handled_lost", WRONG_VALUE, shown)
+        yield Failure("handled_lost", "course.wrong_value", shown)
 
 
 # unit_tensor
-
-LOST = {
-    "en": "`{what}` has lost its unit: {got}.",
-    "zh": "`{what}` 丢了单位：{got}。",
-}
 
 
 def _unit(value: Any) -> str:
@@ -249,12 +235,12 @@ def _keeps_units(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         found = [tried.value] if len(expected) == 1 else list(tensors(tried.value))
         if tried.error is not None or len(found) != len(expected):
             yield from tried.refused("unit_value")
-            yield Failure("unit_value", WRONG_TYPE, _types(what, tried.value, f"{len(expected)} tensors"))
+            yield Failure("unit_value", "course.wrong_type", _types(what, tried.value, f"{len(expected)} tensors"))
             return
         for part, right in zip(found, expected, strict=True):
             yield from _quantity(answer, what, part, right, unit)
         if (x.unit, y.unit) != (unit, unit):
-            yield Failure("unit_changed", LOST, {"what": "x", "got": _unit(x)})
+            yield Failure("unit_changed", "course.n12.lost", {"what": "x", "got": _unit(x)})
             return
 
 
@@ -265,9 +251,9 @@ def _quantity(answer: Any, what: str, found: Any, right: Tensor, unit: str) -> I
     if not right.is_floating_point() or not isinstance(found, Tensor):
         return
     if not isinstance(found, answer):
-        yield Failure("type_lost", WRONG_TYPE, _types(what, found, "UnitTensor"))
+        yield Failure("type_lost", "course.wrong_type", _types(what, found, "UnitTensor"))
     elif getattr(found, "unit", None) != unit:
-        yield Failure("unit_lost", LOST, {"what": what, "got": _unit(found)})
+        yield Failure("unit_lost", "course.n12.lost", {"what": what, "got": _unit(found)})
 
 
 def _types(what: str, found: Any, expected: str) -> dict[str, str]:
@@ -294,7 +280,7 @@ def _refuses_two_units(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         elif not isinstance(tried.error, ValueError):
             got = type(tried.error).__name__ if tried.error is not None else _unit(tried.value)
             shown = {"what": f"x in {one}, y in {two}: {what}", "got": got, "expected": "ValueError"}
-            yield Failure("units_mixed", NO_ERROR, shown)
+            yield Failure("units_mixed", "course.no_error", shown)
 
 
 def _lets_gradients_through(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -304,7 +290,9 @@ def _lets_gradients_through(answer: Any, draw: InputGenerator) -> Iterator[Failu
     yield from tried.refused("gradient_lost")
     if tried.error is None and (data.grad is None or not torch.allclose(plain(data.grad), 2 * plain(data))):
         expected = (2 * plain(data)).tolist()
-        yield Failure("gradient_lost", WRONG_VALUE, {"what": "data.grad", "got": data.grad, "expected": expected})
+        yield Failure(
+            "gradient_lost", "course.wrong_value", {"what": "data.grad", "got": data.grad, "expected": expected}
+        )
 
 
 EXERCISES = (

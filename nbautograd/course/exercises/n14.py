@@ -19,7 +19,6 @@ from nbautograd.course.exercise import Exercise, Failure
 from nbautograd.course.exercises.n05 import classified
 from nbautograd.course.exercises.n07 import in_place, on_a_copy
 from nbautograd.course.exercises.shapes import elementwise, normals, points
-from nbautograd.course.exercises.tried import NOT_A_FUNCTION
 
 # lean_cross_entropy
 
@@ -45,48 +44,6 @@ def _image_edges(draw: InputGenerator) -> Iterable[tuple[Any, ...]]:
 
 ROWS, COLUMNS, HIDDEN = 20, 8, 100
 BESIDES = 8192  # bytes: of the state of torch's random numbers, and a little more
-VALUE = {
-    "en": "With the same seed before it, `Checkpoint.apply(function, ...)` gives other numbers than `function(...)`."
-    " What does forward call, how often, and what does it return?",
-    "zh": "种子相同时，`Checkpoint.apply(function, ...)` 的结果与 `function(...)` 不同。"
-    "forward 调用了什么、几次，返回的又是什么？",
-}
-BYTES = {
-    "en": "{got} bytes wait for backward; the inputs alone have {least}. What `function` computes on its way is not to"
-    " be kept.",
-    "zh": "为反向传播留了 {got} 字节，而输入只有 {least} 字节。`function` 的中间结果不要保存。",
-}
-RAISES = {
-    "en": "It raises {error}: {said}. An input may want no gradient, such as a tensor of whole numbers.",
-    "zh": "抛出了 {error}：{said}。有的输入不需要梯度，例如整数张量。",
-}
-NONE = {
-    "en": "Input {number} of `function` wants a gradient, and none arrives. Count the arguments of forward: which of"
-    " them does each value belong to that backward returns?",
-    "zh": "`function` 的第 {number} 个输入需要梯度，却没有得到。"
-    "数一数 forward 的参数：backward 返回的每个值各属于哪一个？",
-}
-GRADIENT = {
-    "en": "For a `function` without random numbers, too, the gradient of its input {number} is not the right"
-    " one. What does backward run a second time, on which tensors, and what becomes of grad_output?",
-    "zh": "即使 `function` 里没有随机数，它的第 {number} 个输入的梯度也不对。"
-    "backward 里第二遍运行的是什么，用的是哪些张量？grad_output 又用在了哪里？",
-}
-OTHER_NUMBERS = {
-    "en": "Right for a `function` without random numbers, wrong for one with dropout, when random numbers were drawn"
-    " between forward and backward. Which elements does your second run drop?",
-    "zh": "`function` 里没有随机数时是对的；`function` 里有 dropout，而且前向与反向之间又取过随机数，就错了。"
-    "第二遍运行丢弃的是哪些元素？",
-}
-MOVED = {
-    "en": "backward leaves torch's random numbers in another state than it found them: whatever is drawn after it"
-    " depends on whether somebody used a checkpoint.",
-    "zh": "backward 之后，torch 随机数的状态和之前不一样了：这样一来，用不用检查点，之后取到的随机数就不一样了。",
-}
-CALLS = {
-    "en": "`function` runs {forward} times in forward and {backward} times in backward; once each is enough.",
-    "zh": "`function` 在前向里运行了 {forward} 次，在反向里运行了 {backward} 次；各一次就够了。",
-}
 
 
 def _block(x: Tensor, weight: Tensor) -> Tensor:
@@ -105,18 +62,10 @@ def _error(error: Exception) -> dict[str, str]:
     return {"error": type(error).__name__, "said": str(error).split("\n")[0][:160]}
 
 
-GRAPH = {
-    "en": "In forward `function` runs with gradients switched on, so a graph is there already. It is to run without"
-    " one; backward runs it again.",
-    "zh": "在 forward 里运行 `function` 时梯度是打开的，也就是说已经有计算图了。"
-    "前向运行时不应有图，由 backward 再运行一次。",
-}
-
-
 def _is_own(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
     own, recording = function_class(answer), []
     if own is None or any(base.__module__.startswith("torch.utils") for base in own.__mro__):
-        return Failure("not_a_function", NOT_A_FUNCTION, {"name": "Checkpoint"})
+        return Failure("not_a_function", "course.not_a_function", {"name": "Checkpoint"})
 
     def block(*given: Tensor) -> Tensor:
         recording.append(torch.is_grad_enabled())
@@ -124,8 +73,8 @@ def _is_own(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
 
     in_graph = functions_of((answer.apply(block, *inputs),))
     if own not in in_graph:
-        return Failure("not_a_function", NOT_A_FUNCTION, {"name": "Checkpoint"})
-    return Failure("graph_in_forward", GRAPH) if any(recording) else None
+        return Failure("not_a_function", "course.not_a_function", {"name": "Checkpoint"})
+    return Failure("graph_in_forward", "course.n14.graph") if any(recording) else None
 
 
 def _checkpoints(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -159,13 +108,15 @@ def _same_value(answer: Any, inputs: tuple[Tensor, ...], draw: InputGenerator) -
         again()
         found = answer.apply(_dropping, *inputs)
     same = isinstance(found, Tensor) and found.shape == expected.shape and torch.allclose(found, expected)
-    return None if same else Failure("other_value", VALUE)
+    return None if same else Failure("other_value", "course.n14.value")
 
 
 def _few_bytes(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
     least = sum(x.numel() * x.element_size() for x in inputs)
     got = saved_bytes(lambda *given: answer.apply(_block, *given), inputs)
-    return Failure("keeps_too_much", BYTES, {"got": got, "least": least}) if got > least + BESIDES else None
+    return (
+        Failure("keeps_too_much", "course.n14.bytes", {"got": got, "least": least}) if got > least + BESIDES else None
+    )
 
 
 def _same_gradients(
@@ -181,15 +132,19 @@ def _same_gradients(
         try:
             found = list[Tensor | None](torch.autograd.grad(y, inputs, cotangent.clone(), allow_unused=True))
         except Exception as error:
-            return Failure("backward_raises", RAISES, _error(error))
+            return Failure("backward_raises", "course.n14.raises", _error(error))
         moved = not torch.equal(torch.get_rng_state(), before)
     for number, (got, right) in enumerate(zip(found, expected, strict=True), 1):
         if got is None:
-            return Failure("no_gradient", NONE, {"number": number})
+            return Failure("no_gradient", "course.n14.none", {"number": number})
         if not torch.allclose(got, right):
-            code, sentence = ("gradient", GRADIENT) if function is _block else ("other_random_numbers", OTHER_NUMBERS)
+            code, sentence = (
+                ("gradient", "course.n14.gradient")
+                if function is _block
+                else ("other_random_numbers", "course.n14.other_numbers")
+            )
             return Failure(code, sentence, {"number": number})
-    return Failure("random_state_moved", MOVED) if moved else None
+    return Failure("random_state_moved", "course.n14.moved") if moved else None
 
 
 def _called_twice(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
@@ -204,7 +159,7 @@ def _called_twice(answer: Any, inputs: tuple[Tensor, ...]) -> Failure | None:
     torch.autograd.grad(y.sum(), inputs)
     backward = len(calls) - forward
     if (forward, backward) != (1, 1):
-        return Failure("runs_too_often", CALLS, {"forward": forward, "backward": backward})
+        return Failure("runs_too_often", "course.n14.calls", {"forward": forward, "backward": backward})
     return None
 
 
@@ -214,8 +169,8 @@ def _whole_numbers(answer: Any, draw: InputGenerator) -> Failure | None:
         (found,) = torch.autograd.grad(answer.apply(_picking, x, index).sum(), x)
         (right,) = torch.autograd.grad(_picking(x, index).sum(), x)
     except Exception as error:
-        return Failure("backward_raises", RAISES, _error(error))
-    return None if torch.allclose(found, right) else Failure("gradient", GRADIENT, {"number": 1})
+        return Failure("backward_raises", "course.n14.raises", _error(error))
+    return None if torch.allclose(found, right) else Failure("gradient", "course.n14.gradient", {"number": 1})
 
 
 EXERCISES = (

@@ -17,7 +17,7 @@ from nbautograd.core.user_source import function_class
 from nbautograd.course.attempt import close, forward, is_float, plain, ready, vjp
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.tried import NOT_A_FUNCTION, backward_set
+from nbautograd.course.exercises.tried import backward_set
 from nbautograd.course.mutants import COUNT, Mutant, copy, kills, mutants, objection, same_gradients
 from nbautograd.course.run import check
 
@@ -47,37 +47,7 @@ class Pool(Function):
 
 # telling_inputs
 
-NOT_THREE = {
-    "en": "Three float64 tensors are wanted, `(scores, values, grad_output)`: two of the same shape, rows times"
-    " columns, and one number for each row.",
-    "zh": "需要三个 float64 张量 `(scores, values, grad_output)`：前两个形状相同，都是二维的；第三个是每行一个数。",
-}
-NOT_FINITE = {
-    "en": "Not all numbers are finite: there no gradient can be told from another one.",
-    "zh": "有的数不是有限的：这样一来，什么梯度也分辨不出来。",
-}
-ONES = {
-    "en": "All numbers of your grad_output are the same: who forgets one of them, or takes another row's, is not found"
-    " out.",
-    "zh": "你的 grad_output 里各个数都一样：漏用其中一个，或者弄错了行，都看不出来。",
-}
-CONSTANT = {
-    "en": "In a row of `{name}` all numbers are the same: who exchanges them, or takes their mean, is not found out.",
-    "zh": "`{name}` 的某一行里各个数都一样：把它们互换，或者求了平均，都看不出来。",
-}
-ONE_ROW = {
-    "en": "With a single row nobody can be found out who mistakes rows for columns.",
-    "zh": "只有一行，行和列弄混了也看不出来。",
-}
-SURVIVORS = {
-    "en": "{count} of {whole} mutants survive. One of them:\n{mutant}",
-    "zh": "{whole} 个变异体里有 {count} 个活了下来。其中一个是：\n{mutant}",
-}
 ENOUGH = 20  # numbers, of at most three digits
-MANY = {
-    "en": "It tells, but with {count} numbers. At most {most} are wanted: who shall see what each of them is for?",
-    "zh": "这个点能分辨，可是用了 {count} 个数；最多用 {most} 个，否则谁也看不出每个数起什么作用。",
-}
 
 
 @cache
@@ -89,7 +59,7 @@ def _of_pool() -> tuple[Mutant, ...]:
 
 def _telling(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not _three(answer):
-        yield Failure("not_three", NOT_THREE)
+        yield Failure("not_three", "course.n15.not_three")
         return
     scores, values, grad_output = map(plain, answer)
     hidden = _hides(scores, values, grad_output)
@@ -100,23 +70,23 @@ def _telling(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not surviving:
         count = sum(x.numel() for x in (scores, values, grad_output))
         if count > ENOUGH:
-            yield Failure("too_many_numbers", MANY, {"count": count, "most": ENOUGH})
+            yield Failure("too_many_numbers", "course.n15.many", {"count": count, "most": ENOUGH})
         return
     told = {"count": len(surviving), "whole": len(_of_pool())}
-    yield Failure("survivors", SURVIVORS, {**told, "mutant": surviving[0]})
+    yield Failure("survivors", "course.n15.survivors", {**told, "mutant": surviving[0]})
 
 
 def _hides(scores: Tensor, values: Tensor, grad_output: Tensor) -> Failure | None:
     """Return the failure for numbers at which some mistake is never seen, whatever mutants there are."""
     if not all(bool(torch.isfinite(x).all()) for x in (scores, values, grad_output)):
-        return Failure("not_finite", NOT_FINITE)
+        return Failure("not_finite", "course.n15.not_finite")
     if len(scores) == 1:
-        return Failure("one_row", ONE_ROW)
+        return Failure("one_row", "course.n15.one_row")
     if bool((grad_output == grad_output[0]).all()):
-        return Failure("upstream_ones", ONES)
+        return Failure("upstream_ones", "course.n15.ones")
     for name, rows in (("scores", scores), ("values", values)):
         if bool((rows == rows[:, :1]).all(1).any()):
-            return Failure("constant", CONSTANT, {"name": name})
+            return Failure("constant", "course.n15.constant", {"name": name})
     return None
 
 
@@ -136,38 +106,6 @@ def _differs(function: Any, scores: Tensor, values: Tensor, grad_output: Tensor)
 
 # own_operation
 
-MISSING = {
-    "en": "`Own` has no static method `{name}`. `plain(*inputs)` says what the operation is, `example(seed)` what it"
-    " takes.",
-    "zh": "`Own` 没有静态方法 `{name}`。`plain(*inputs)` 说明这个运算是什么，`example(seed)` 给出它的输入。",
-}
-EXAMPLE = {
-    "en": "`example(0)` should return a tuple with at least one float64 tensor in it, and no other floating dtype; got"
-    " {got}.",
-    "zh": "`example(0)` 应当返回一个元组，其中至少有一个 float64 张量，不能有别的浮点类型；实际得到的是 {got}。",
-}
-SAME = {
-    "en": "`example` gives the same numbers for the seeds {one} and {other}. A check at one point is one check, however"
-    " often it is made.",
-    "zh": "种子 {one} 和 {other} 得到的 `example` 是同样的数。在同一个点上检查多少次，都只算检查了一次。",
-}
-PLAIN_IS_OWN = {
-    "en": "`plain` goes through a Function of yours: then it says what your backward says, right or wrong. Write it"
-    " with torch's own operations alone.",
-    "zh": "`plain` 里用了你自己的 Function：这样一来，不论你的 backward 是对是错，它的结果都跟着一样。"
-    "请只用 torch 自带的运算来写。",
-}
-PLAIN_GIVES = {
-    "en": "`plain(*example(0))` returns no tensor. Is a `return` missing?",
-    "zh": "`plain(*example(0))` 没有返回张量。是不是少了 `return`？",
-}
-TOO_SHORT = {
-    "en": "Right. But of what this backward needs {count} mutants can be made, and {whole} are wanted; what could be"
-    " left out does not count. Write it as a `def` with its lines in it, and choose an operation with enough to it.",
-    "zh": "运算是对的。可是从这个 backward 真正用得着的部分，只能生成 {count} 个变异体，而这里要 {whole} 个；"
-    "删掉也不影响结果的代码不算。请用 `def` 写 backward，把每一步都写在里面，并选一个更复杂些的运算。",
-}
-
 
 def _operation(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     failure = _undeclared(answer, draw)
@@ -180,7 +118,7 @@ def _operation(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if failures:
         yield failures[0]
     elif len(made) < COUNT:
-        yield Failure("too_short", TOO_SHORT, {"count": len(made), "whole": COUNT})
+        yield Failure("too_short", "course.n15.too_short", {"count": len(made), "whole": COUNT})
 
 
 def _declared(answer: Any) -> Exercise:
@@ -193,23 +131,23 @@ def _declared(answer: Any) -> Exercise:
 def _undeclared(answer: Any, draw: InputGenerator) -> Failure | None:
     """Return the failure for the first thing missing without which nothing can be judged."""
     if function_class(answer) is None:
-        return Failure("not_a_function", NOT_A_FUNCTION, {"name": "Own"})
+        return Failure("not_a_function", "course.not_a_function", {"name": "Own"})
     for name in ("plain", "example"):
         if not callable(getattr(answer, name, None)):
-            return Failure(f"no_{name}", MISSING, {"name": name})
+            return Failure(f"no_{name}", "course.n15.missing", {"name": name})
     first = answer.example(0)
     floating = [x for x in first if isinstance(x, Tensor) and x.is_floating_point()] if _is_tuple(first) else []
     if not floating or any(x.dtype != torch.float64 for x in floating):
         got = f"({', '.join(_short(x) for x in first)})" if _is_tuple(first) else _short(first)
-        return Failure("example_unusable", EXAMPLE, {"got": got})
+        return Failure("example_unusable", "course.n15.example", {"got": got})
     alike = _two_alike(answer, [*range(POINTS), *draw.integers(POINTS, 10**6, POINTS).tolist()])
     if alike is not None:
-        return Failure("same_example", SAME, {"one": alike[0], "other": alike[1]})
+        return Failure("same_example", "course.n15.same", {"one": alike[0], "other": alike[1]})
     outputs = tuple(tensors(answer.plain(*ready(first))))
     if not outputs:
-        return Failure("plain_gives_nothing", PLAIN_GIVES)
+        return Failure("plain_gives_nothing", "course.n15.plain_gives")
     if functions_of(outputs):
-        return Failure("plain_is_own", PLAIN_IS_OWN)
+        return Failure("plain_is_own", "course.n15.plain_is_own")
     return None
 
 
@@ -239,61 +177,14 @@ def _examples(answer: Any) -> list[tuple[Any, ...]]:
 
 # own_test
 
-NOT_A_PAIR = {
-    "en": "`shipped` should be the pair `(Own, test)`: your Function, and a function of one argument that tests it.",
-    "zh": "`shipped` 应当是一对 `(Own, test)`：你的 Function，以及一个只有一个参数、用来测试它的函数。",
-}
-NOT_READY = {
-    "en": "`Own` itself does not pass the exercise above yet. Begin there.",
-    "zh": "`Own` 本身还没有通过上一道练习，请先做那一道。",
-}
-REFUSED = {
-    "en": "Your test objects to your own operation, handed to it as a copy, or with a wrapped backward: {error}",
-    "zh": "把你自己的运算复制一份，或者给它的 backward 套一层，再交给你的测试，就被判成了错的：{error}",
-}
-FEW = {
-    "en": "{killed} of {whole} mutants are killed; {needed} are wanted. This one survives:\n{mutant}",
-    "zh": "{whole} 个变异体杀死了 {killed} 个，要求是 {needed} 个。活下来的有：\n{mutant}",
-}
-NONE_KILLED = {
-    "en": "Your test says the same of every Function it is given: of one that returns None, one of zeros, one whose"
-    " gradient is twice the right one. Does it use the Function it gets, and look at a gradient?",
-    "zh": "不管给它哪个 Function，你的测试都说一样的话：返回 None 的、全是 0 的、梯度是正确值两倍的，都通过了。"
-    "它用的是传进来的那个 Function 吗？看过梯度吗？",
-}
-LEFT_OUT = {
-    "en": "A backward that returns None for every input gets through.",
-    "zh": "对每个输入都返回 None 的 backward 也通过了。",
-}
-ZERO = {
-    "en": "A backward whose gradients are all 0 gets through.",
-    "zh": "梯度全是 0 的 backward 也通过了。",
-}
-DOUBLED = {
-    "en": "A backward whose gradient number {number} is twice the right one gets through.",
-    "zh": "第 {number} 个梯度是正确值两倍的 backward 也通过了。",
-}
-AVERAGED = {
-    "en": "A backward that takes the mean of grad_output in the place of each of its numbers gets through. Which"
-    " grad_outputs do you send?",
-    "zh": "把 grad_output 里的每个数都换成它们的平均值，这样的 backward 也通过了。你送进去的是什么样的 grad_output？",
-}
-BY_ITSELF = {
-    "en": "Your test kills mutants that are another class, and accepts them when they are `Own` itself: it compares"
-    " `Own` with `Own`. Whoever changes your operation changes it there. What says what is right, apart from it? One"
-    " that gets through:\n{mutant}",
-    "zh": "变异体是另一个类时，你的测试能杀死它；它就是 `Own` 本身时，却通过了：测试是拿 `Own` 和 `Own` 相比。"
-    "以后有人修改你的运算，改的正是 `Own`。除了它自己，还有什么能说明怎样才对？通过的一个：\n{mutant}",
-}
-
 
 def _test(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if not (_is_tuple(answer) and len(answer) == 2 and callable(answer[1]) and not isinstance(answer[1], type)):
-        yield Failure("not_a_pair", NOT_A_PAIR)
+        yield Failure("not_a_pair", "course.n15.not_a_pair")
         return
     own, test = answer
     if next(_operation(own, draw), None) is not None:
-        yield Failure("operation_not_ready", NOT_READY)
+        yield Failure("operation_not_ready", "course.n15.not_ready")
         return
     again = copy(own)
     for seed in (0, 1):  # a test that is right by luck is not
@@ -302,7 +193,7 @@ def _test(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
                 torch.manual_seed(draw.seed + seed)
                 error = objection(test, right)
             if error is not None:
-                yield Failure("right_refused", REFUSED, {"error": error})
+                yield Failure("right_refused", "course.n15.refused", {"error": error})
                 return
     with torch.random.fork_rng(devices=[]):  # the same points for the same submission
         torch.manual_seed(draw.seed)
@@ -316,17 +207,19 @@ def _survivors(own: Any, test: Any, seed: int) -> Iterator[Failure]:
     spoilt = list(_spoilt(own, right))
     through = [failure for failure, backward in spoilt if not kills(test, _behind(own, backward))]
     if through:
-        yield through[0] if len(through) < len(spoilt) else Failure("none_killed", NONE_KILLED)
+        yield through[0] if len(through) < len(spoilt) else Failure("none_killed", "course.n15.none_killed")
         return
     surviving = [mutant for mutant in made if not kills(test, _behind(own, mutant.function.backward))]
     if len(made) - len(surviving) < NEEDED:
-        yield Failure("survivors", FEW, {**told, "killed": len(made) - len(surviving), "mutant": surviving[0]})
+        yield Failure(
+            "survivors", "course.n15.few", {**told, "killed": len(made) - len(surviving), "mutant": surviving[0]}
+        )
         return
     for mutant in made:  # whoever changes the operation changes it where it stands
         if mutant not in surviving:
             with backward_set(own, _hidden(mutant.function.backward)):
                 if not kills(test, own):
-                    yield Failure("judged_by_itself", BY_ITSELF, {"mutant": mutant})
+                    yield Failure("judged_by_itself", "course.n15.by_itself", {"mutant": mutant})
                     return
 
 
@@ -355,16 +248,16 @@ def _spoilt(own: Any, backward: Any) -> Iterator[tuple[Failure, Any]]:
 
         return spoilt
 
-    yield Failure("survivors", LEFT_OUT), spoil(lambda _: None, range(count))
-    yield Failure("survivors", ZERO), spoil(torch.zeros_like, range(count))
+    yield Failure("survivors", "course.n15.left_out"), spoil(lambda _: None, range(count))
+    yield Failure("survivors", "course.n15.zero"), spoil(torch.zeros_like, range(count))
     for k in range(count):
-        yield Failure("survivors", DOUBLED, {"number": k + 1}), spoil(lambda x: 2 * x, [k])
+        yield Failure("survivors", "course.n15.doubled", {"number": k + 1}), spoil(lambda x: 2 * x, [k])
 
     def averaged(ctx: Any, *grads: Any) -> Any:
         return backward(ctx, *(g.mean().expand_as(g) for g in grads))
 
     if not same_gradients(_behind(own, averaged), own, _examples(own)):  # else there is nothing to be seen
-        yield Failure("survivors", AVERAGED), averaged
+        yield Failure("survivors", "course.n15.averaged"), averaged
 
 
 EXERCISES = (

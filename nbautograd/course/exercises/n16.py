@@ -14,7 +14,7 @@ from torch import Tensor
 from nbautograd.core.torch_private.tensors import modes_restored
 from nbautograd.course.draw import InputGenerator
 from nbautograd.course.exercise import Exercise, Failure
-from nbautograd.course.exercises.tried import WRONG_TYPE, WRONG_VALUE, Check, Tried, in_turn
+from nbautograd.course.exercises.tried import Check, Tried, in_turn
 
 Program = Callable[[Any], Any]
 
@@ -58,9 +58,13 @@ def _computes(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         for found, one in zip(parts, right, strict=True):
             if not isinstance(found, answer):
                 shown = {"what": what, "got": type(found).__name__, "expected": "Counting"}
-                yield Failure("result_not_wrapped" if alone else "tuple_not_wrapped", WRONG_TYPE, shown)
+                yield Failure("result_not_wrapped" if alone else "tuple_not_wrapped", "course.wrong_type", shown)
             elif not torch.equal(found.inner, one):
-                yield Failure(code, WRONG_VALUE, {"what": what, "got": found.inner.tolist(), "expected": one.tolist()})
+                yield Failure(
+                    code,
+                    "course.wrong_value",
+                    {"what": what, "got": found.inner.tolist(), "expected": one.tolist()},
+                )
 
 
 def _counts(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -74,7 +78,7 @@ def _counts(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         if dict(answer.counts) != dict(expected):
             what = f"after {'; '.join(chosen)}: Counting.counts"
             shown = {"what": what, "got": dict(answer.counts), "expected": dict(expected)}
-            yield Failure("counts_wrong", WRONG_VALUE, shown)
+            yield Failure("counts_wrong", "course.wrong_value", shown)
 
 
 def _all_of(chosen: Iterable[str], x: Any) -> None:
@@ -97,19 +101,10 @@ def _differentiates(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             got = getattr(x.grad, "inner", None)
             if got is None or not torch.allclose(got, expected):
                 shown = {"what": f"{what}: x.grad.inner", "got": got, "expected": expected.tolist()}
-                yield Failure("backward_raised", WRONG_VALUE, shown)
+                yield Failure("backward_raised", "course.wrong_value", shown)
 
 
 # op_log
-
-NO_SELF = {
-    "en": "After `with {name}() as x:` the name `x` stands for None: `__enter__` should return the mode itself.",
-    "zh": "在 `with {name}() as x:` 之后，`x` 是 None：`__enter__` 应当返回模式自己。",
-}
-NEVER_ENDS = {
-    "en": "An operation after the end of the `with` block was seen too. Leave entering and leaving to the mode.",
-    "zh": "`with` 块结束之后的运算也被看到了。进入和退出请交给模式自己处理。",
-}
 
 
 def _right_log(run: Callable[[], Any]) -> list[str]:
@@ -166,17 +161,21 @@ def _one_log(answer: Any, text: str, forward: Callable[[], Tensor]) -> Iterator[
         tried = Tried(what, lambda: forward().backward())
     yield from tried.refused("op_raised")
     if log is None:
-        yield Failure("with_gives_nothing", NO_SELF, {"name": "OpLog"})
+        yield Failure("with_gives_nothing", "course.n16.no_self", {"name": "OpLog"})
         return
     names = list(log.names)
     if tried.error is None and (names != expected or not all(isinstance(name, str) for name in names)):
         before = _right_log(forward)
         if len(names) > len(expected) and names[-len(expected) :] == expected:
-            yield Failure("logs_shared", LEFT_OVER, {"got": names[: len(names) - len(expected)][:12]})
+            yield Failure("logs_shared", "course.n16.left_over", {"got": names[: len(names) - len(expected)][:12]})
             return
         begins = names[: len(before)] == before and len(names) <= len(before) + 1
         code = "backward_not_seen" if begins else "names_wrong" if names else "nothing_logged"
-        yield Failure(code, WRONG_VALUE, {"what": f"{what}: log.names", "got": names[:12], "expected": expected[:12]})
+        yield Failure(
+            code,
+            "course.wrong_value",
+            {"what": f"{what}: log.names", "got": names[:12], "expected": expected[:12]},
+        )
 
 
 def _behaves(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
@@ -191,27 +190,21 @@ def _behaves(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     after.cosh()
     if not torch.equal(y, torch.add(x, x, alpha=3)):
         shown = {"what": "torch.add(x, x, alpha=3)", "got": y.tolist(), "expected": (4 * x).tolist()}
-        yield Failure("kwargs_lost", WRONG_VALUE, shown)
+        yield Failure("kwargs_lost", "course.wrong_value", shown)
         return
     if "aten.cosh.default" in [*first_log.names, *second_log.names]:
-        yield Failure("never_ends", NEVER_ENDS)
+        yield Failure("never_ends", "course.n16.never_ends")
         return
     alone = _right_log(lambda: inner(x))
     if list(second_log.names) != alone:
         shown = {"what": f"with OpLog() inside another: {two}", "got": list(second_log.names)[:9], "expected": alone}
-        yield Failure("logs_shared", WRONG_VALUE, shown)
+        yield Failure("logs_shared", "course.wrong_value", shown)
         return
     around = _right_log(lambda: outer(x))
     expected = ["aten.add.Tensor", *around, *alone, *around]
     if list(first_log.names) != expected:
         shown = {"what": f"{one}; with OpLog(): {two}; {one}", "got": list(first_log.names)[:12], "expected": expected}
-        yield Failure("outer_log_wrong", WRONG_VALUE, shown)
-
-
-LEFT_OVER = {
-    "en": "A new log begins with {got}, which another one saw. Whose list is `names`?",
-    "zh": "新的日志一开始就有 {got}，那是另一个日志看到的。`names` 这个列表是谁的？",
-}
+        yield Failure("outer_log_wrong", "course.wrong_value", shown)
 
 
 def _leaving(*checks: Check) -> Check:
@@ -224,21 +217,6 @@ def _leaving(*checks: Check) -> Check:
 
 
 # nan_watch
-
-BLAMED = {
-    "en": "`{what}`: `watch.first` is {got}, and nothing is to be blamed: all is finite, or something among the"
-    " arguments was not before the operation began.",
-    "zh": "`{what}`：`watch.first` 是 {got}，可这里没有谁该受责怪：要么一路都是有限的数，"
-    "要么运算开始之前，参数里就已经有不是有限的数了。",
-}
-MISSED = {
-    "en": "`{what}`: `watch.first` is {got}; {expected} gave the first NaN or infinity.",
-    "zh": "`{what}`：`watch.first` 是 {got}，而第一个 NaN 或无穷大来自 {expected}。",
-}
-SHARED = {
-    "en": "A second `NanWatch` begins with {got} of the first one.",
-    "zh": "第二个 `NanWatch` 一开始就带着第一个的 {got}。",
-}
 
 
 def _watched_cases() -> list[tuple[str, str, Callable[[], Any], str | None]]:
@@ -317,15 +295,17 @@ def _finds_the_first(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
             tried = Tried(what, run)
         yield from tried.refused("op_raised")
         if watch is None:
-            yield Failure("with_gives_nothing", NO_SELF, {"name": "NanWatch"})
+            yield Failure("with_gives_nothing", "course.n16.no_self", {"name": "NanWatch"})
             return
         if left is not None:
-            yield Failure("watch_shared", SHARED, {"got": repr(left)})
+            yield Failure("watch_shared", "course.n16.shared", {"got": repr(left)})
             return
         if watch.first != expected:
             named = expected is not None and watch.first is not None and code != "not_the_first"
             told = {"what": what, "got": repr(watch.first), "expected": repr(expected)}
-            yield Failure("names_wrong" if named else code, BLAMED if expected is None else MISSED, told)
+            yield Failure(
+                "names_wrong" if named else code, "course.n16.blamed" if expected is None else "course.n16.missed", told
+            )
             return
 
 
@@ -343,11 +323,11 @@ def _changes_nothing(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
         yield from tried.refused("op_raised")
         if tried.error is None and not math.isclose(tried.value, expected, rel_tol=1e-9):
             code = "kwargs_lost" if "alpha" in what else "result_changed"
-            yield Failure(code, WRONG_VALUE, {"what": tried.what, "got": tried.value, "expected": expected})
+            yield Failure(code, "course.wrong_value", {"what": tried.what, "got": tried.value, "expected": expected})
             return
     (ones - 1).log()
     if watch.first is not None:
-        yield Failure("never_ends", NEVER_ENDS)
+        yield Failure("never_ends", "course.n16.never_ends")
 
 
 EXERCISES = (

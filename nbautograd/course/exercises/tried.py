@@ -17,37 +17,6 @@ from nbautograd.course.exercise import Failure
 
 Check = Callable[[Any, InputGenerator], Iterator[Failure]]
 
-RECURSION = {
-    "en": "`{what}` never ends: the method is asked again and again, each time inside the one before. An argument"
-    " that you hand on is still one of your objects.",
-    "zh": "`{what}` 停不下来：方法一层套一层地被反复询问。你传下去的参数里，还有你自己的对象。",
-}
-RAISED = {
-    "en": "`{what}` raises {error}, and should give a result.",
-    "zh": "`{what}` 抛出了 {error}，本来应当得到结果。",
-}
-WRONG_VALUE = {
-    "en": "`{what}` gives {got}; {expected} is right.",
-    "zh": "`{what}` 得到的是 {got}，正确的是 {expected}。",
-}
-NO_ERROR = {
-    "en": "`{what}` gives {got}; it should raise {expected}.",
-    "zh": "`{what}` 得到的是 {got}，本来应当抛出 {expected}。",
-}
-WRONG_TYPE = {
-    "en": "`{what}` gives a {got}; a {expected} is wanted.",
-    "zh": "`{what}` 得到的是 {got}，需要的是 {expected}。",
-}
-
-NOT_A_FUNCTION = {
-    "en": "`{name}` should be a subclass of Function, with forward and backward.",
-    "zh": "`{name}` 应当是 Function 的子类，带有 forward 和 backward。",
-}
-TRUE_OR_FALSE = {
-    "en": "`{name}` should return True or False; for {case} it gives {got}.",
-    "zh": "`{name}` 应当返回 True 或 False；对 {case}，得到的是 {got}。",
-}
-
 
 def python(value: Any) -> Any:
     """Return what NumPy or torch holds as Python's numbers, truth values and lists; anything else as it is."""
@@ -92,10 +61,10 @@ class Tried:
     def refused(self, code: str) -> Iterator[Failure]:
         """Yield a failure when it raised."""
         if isinstance(self.error, RecursionError):
-            yield Failure("recursion", RECURSION, {"what": self.what})
+            yield Failure("recursion", "course.recursion", {"what": self.what})
         elif self.error is not None:
             words = f"{type(self.error).__name__}: {str(self.error).splitlines()[0] if str(self.error) else ''}"
-            yield Failure(code, RAISED, {"what": self.what, "error": words.rstrip(": ")[:160]})
+            yield Failure(code, "course.raised", {"what": self.what, "error": words.rstrip(": ")[:160]})
 
     def same(self, code: str, expected: Tensor) -> Iterator[Failure]:
         """Yield a failure unless it gave this tensor."""
@@ -103,10 +72,10 @@ class Tried:
             yield from self.refused(code)
         elif not isinstance(self.value, Tensor):
             got = type(self.value).__name__
-            yield Failure(code, WRONG_TYPE, {"what": self.what, "got": got, "expected": "Tensor"})
+            yield Failure(code, "course.wrong_type", {"what": self.what, "got": got, "expected": "Tensor"})
         elif self.value.shape != expected.shape or not torch.allclose(plain(self.value), expected.to(self.value.dtype)):
             shown = {"got": plain(self.value).tolist(), "expected": expected.tolist()}
-            yield Failure(code, WRONG_VALUE, {"what": self.what, **shown})
+            yield Failure(code, "course.wrong_value", {"what": self.what, **shown})
 
 
 def in_turn(*checks: Check) -> Check:
