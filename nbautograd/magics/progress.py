@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from nbautograd import messages
-from nbautograd.core import forks, formats
+from nbautograd.core import forks
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.progress import Tell
 from nbautograd.core.display import Displayable
@@ -34,8 +34,6 @@ from nbautograd.views.to_html import chip
 PATIENCE = 0.2  # seconds before a bar appears: first words stand within 300 ms of the run, in JupyterLab too
 PAUSE = 0.2  # seconds between two updates
 NOTHING = {"text/plain": "", "text/html": ""}
-SURE = 2.0  # seconds of work from which on it is said how long the rest takes
-ROUND = 10  # seconds that this is rounded to
 
 _TRACK = f"height:6px;max-width:420px;margin-top:6px;border-radius:3px;background-color:{theme.TRACK_ON_ANY}"
 _FILLED = "height:6px;width:{}%;border-radius:3px;" + theme.rule("background-color", theme.BRAND)
@@ -47,13 +45,11 @@ class ProgressState:
 
     Attributes:
         percent: None when nobody counts.
-        left: seconds that the rest takes; None where that is not known.
         what: what is in work.
         tone, headline: of the verdict; empty until it is known.
     """
 
     percent: int | None
-    left: int | None
     what: str
     tone: Tone | Literal[""] = ""
     headline: str = ""
@@ -78,9 +74,6 @@ class ProgressBar:
     ) -> None:
         self.over = False
         self.known: tuple[Tone, str] | None = None  # tone and headline of the verdict
-        self._left: float | None = None  # seconds that the rest took when that was last estimated
-        self._estimated = 0.0  # when that was
-        self._percent = 0
         self._publisher: Any = getattr(shell, "display_pub", None)
         self._latest = (0, 0, what)
         self._counted = counted
@@ -98,8 +91,7 @@ class ProgressBar:
     def __enter__(self) -> ProgressBar:
         self._begin, self._end = self._now(), threading.Event()
         self.over = False
-        self.known = self._left = None
-        self._percent = 0
+        self.known = None
         if math.isfinite(PATIENCE) and self._publisher is not None:
             # ipykernel 7.0 knows by the context which cell an output belongs to; a thread has an empty one
             run = contextvars.copy_context().run
@@ -128,28 +120,12 @@ class ProgressBar:
         self.known = told.tone, told.headline
         self._last = -math.inf  # at once
 
-    def time_left(self, seconds: float) -> None:
-        """Take note of an estimate of the time that the rest takes; the bar is then by time, not by steps."""
-        self._left, self._estimated = seconds, self._now()
-
     def state(self) -> ProgressState:
-        """Return how far the work is, for the bar on the page.
-
-        Nobody can say so once the verdict is known, or once the rest took longer than it was estimated to.
-        """
-        now, (done, total, what) = self._now(), self._latest
-        passed = now - self._begin
+        """Return how far the work is, for the bar on the page: nobody can say so once the verdict is known."""
+        done, total, what = self._latest
         tone, headline = self.known or ("", "")
-        left = None
-        rest = math.inf if self._left is None else self._left - (now - self._estimated)
-        if self.known is not None or rest <= 0:
-            percent = None
-        elif self._left is None:
-            percent = min(100, 100 * done // total) if total else None
-        else:
-            left = round(rest / ROUND) * ROUND if passed >= SURE else None
-            percent = self._percent = max(self._percent, int(100 * passed / (passed + rest)))
-        return ProgressState(percent, left, what, tone, headline)
+        percent = min(100, 100 * done // total) if total and self.known is None else None
+        return ProgressState(percent, what, tone, headline)
 
     def show_instead(self, value: Any) -> bool:
         """Put a result in the bar's place; False when there was no bar, so that the caller shows it as usual."""
@@ -245,18 +221,11 @@ class Bars:
         return self._shell.display_formatter.ipython_display_formatter
 
 
-def time_left(seconds: float | None) -> str:
-    """Return the words for the time that the rest takes; nothing where that is not known."""
-    if seconds is None:
-        return ""
-    return messages.text("magics.time_left", time=formats.time(seconds)) if seconds else messages.text("magics.soon")
-
-
 def drawn(state: ProgressState) -> dict[str, str]:
     """Return the bar as it stands in the output: it names the kernel's own stop button, which every front end has."""
-    percent, left = state.percent, state.left
-    parts = ["" if percent is None else f"{percent} %", state.what, time_left(left)]
-    words = messages.text("magics.progress", progress=" · ".join(part for part in parts if part))
+    percent = state.percent
+    parts = filter(None, ["" if percent is None else f"{percent} %", state.what])
+    words = messages.text("magics.progress", progress=" · ".join(parts))
     verdict = None
     if state.headline:
         mark = chip(f"{VERDICT_MARKS[state.tone]} {say('verdict', state.tone)}", state.tone)

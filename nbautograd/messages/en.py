@@ -1234,8 +1234,6 @@ SENTENCES: dict[str, str] = {
     "magics.migrated": "`{function}` as torch runs it today, ready to copy:",
     "magics.interrupted": "Interrupted before the report was ready. The cell itself ran, and its Functions are defined and recorded.",
     "magics.progress": "{progress} (Interrupt the kernel to stop, ■ in Jupyter; partial results are kept.)",
-    "magics.time_left": "about {time} left",
-    "magics.soon": "a few seconds left",
     "magics.stumbled": "Internal error in {magic} ({error}). Your own code is not affected. Please report this: `nbautograd report-bug` prints what to send.",
     "magics.running": "Running forward and backward",
     "magics.cell_autograd_audit": "Run the cell, then check every custom gradient that it used, at what it got there.\n\nThe cell runs as it would without the magic. Shows an AuditReport, worst first; the variable `_audit` holds it.\n--budget 30: seconds that the checks may take; none for no limit.\n\nExample::\n\n    %%autograd_audit\n    loss = model(x).square().mean()\n    loss.backward()",

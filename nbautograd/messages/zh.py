@@ -1234,8 +1234,6 @@ SENTENCES: dict[str, str] = {
     "magics.migrated": "`{function}` 按今天的 torch 改写后的样子，可以直接复制：",
     "magics.interrupted": "报告还没有完成就被中断了。单元格本身已经运行，其中的 Function 已经定义并被记录。",
     "magics.progress": "{progress}（按 Jupyter 的停止按钮 ■ 中断内核即可结束，已完成的部分会保留。）",
-    "magics.time_left": "大约还需 {time}",
-    "magics.soon": "还需几秒",
     "magics.stumbled": "{magic} 自己出了错（{error}）。你自己的代码不受影响。请报告这个问题：`nbautograd report-bug` 会打印要发送的内容。",
     "magics.running": "正在运行 forward 和 backward",
     "magics.cell_autograd_audit": "运行单元格，然后在实际参数处检查它用到的每个自定义梯度。\n\n单元格的运行与没有此魔法命令时相同。显示 AuditReport，最严重的在前；变量 `_audit` 保存它。\n--budget 30：检查可用的秒数；none 表示不限。\n\n示例::\n\n    %%autograd_audit\n    loss = model(x).square().mean()\n    loss.backward()",

@@ -12,8 +12,7 @@ from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
 from nbautograd.magics import progress
 from nbautograd.magics.output import Cards
-from nbautograd.magics.progress import PATIENCE, SURE, ProgressBar, drawn
-from nbautograd.views import theme
+from nbautograd.magics.progress import PATIENCE, ProgressBar
 
 
 class Clock:
@@ -57,35 +56,10 @@ def test_a_quick_check_shows_none(told):
     assert bar.close() is False
 
 
-def test_the_time_that_is_left_is_said_once_it_is_known_well_enough(bare):
-    clock = Clock()
-    bar = ProgressBar(bare.shell, now=clock)
-    clock.time = SURE - 0.5
-    bar.time_left(30)
-    assert (bar.state().percent, bar.state().left) == (4, None)
-    clock.time = SURE
-    assert bar.state().left == 30
-    clock.time = 10.0
-    assert (bar.state().percent, bar.state().left) == (31, 20)  # 21.5 s of the 30 are left
-    bar.time_left(90)
-    assert (bar.state().percent, bar.state().left) == (31, 90)  # a bar never goes back
-    assert "31 % · about 1 min 30 s left (" in drawn(bar.state())["text/plain"]
-    assert theme.rule("background-color", theme.BRAND) in drawn(bar.state())["text/html"]
-    bar.time_left(3)
-    assert "76 % · a few seconds left (" in drawn(bar.state())["text/plain"]
-    clock.time = 13.5  # longer than was said: nobody knows
-    assert (bar.state().percent, bar.state().left) == (None, None)
-    bar.time_left(0)
-    assert bar.state().percent is None
-    bar.time_left(30)
-    assert (bar.state().percent, bar.state().left) == (76, 30)
-
-
 def test_nobody_counts_what_comes_after_the_verdict(bare):
     bar = ProgressBar(bare.shell)
-    bar.time_left(30)
     bar.verdict_known(GradcheckReport("F", "wrong"))
-    assert (bar.state().percent, bar.state().left) == (None, None)
+    assert bar.state().percent is None
     with bar:  # the next work
         assert bar.state().percent is None
         bar(1, 10, "d y / d x")

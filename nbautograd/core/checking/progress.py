@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Literal
+from typing import Any
 
 from nbautograd.core.display import Phrase
 
@@ -15,8 +14,6 @@ Watch = Callable[[], AbstractContextManager[Tell | None]]
 _watch: list[Watch] = []  # who wants to know of long work that nobody was named for, the last one first
 
 PARTS = 100  # a block counts as so many steps
-ESTIMATED_FROM = 0.02  # of the work, by which the time of the rest is estimated
-Kind = Literal["backward", "forward"]  # what a step asks: half of a block's are of each
 
 
 class Progress:
@@ -25,44 +22,34 @@ class Progress:
     Args:
         tell: called with (steps done, steps in all, what is being done); None to tell nobody. What it raises ends
             the check as if the user had; a ``KeyboardInterrupt`` keeps what there is. Where it has a method
-            ``verdict_known`` that is called once with a report, when the verdict on first derivatives is known;
-            where it has a method ``time_left`` that is called with the seconds until then, by what steps took so far.
-        now: returns seconds.
+            ``verdict_known`` that is called once with a report, when the verdict on first derivatives is known.
 
     Example:
         >>> from nbautograd.core.checking.progress import Progress
         >>> progress = Progress(lambda done, total, what: print(done, total, what))
-        >>> progress.plan([3], [3], "d y / d x")
+        >>> progress.plan(1, "d y / d x")
         0 200 d y / d x
-        >>> progress.stage("backward", 0, 100, of=4, what="d y / d x")
+        >>> progress.stage(0, 100, of=4, what="d y / d x")
         >>> progress.tick(2)
         50 200 d y / d x
     """
 
-    def __init__(self, tell: Tell | None = None, now: Callable[[], float] = time.perf_counter) -> None:
-        self._tell, self._now = tell, now
+    def __init__(self, tell: Tell | None = None) -> None:
+        self._tell = tell
         self._what: Phrase | str = ""
         self._reported = -1
         self._start, self._end, self._of, self._count = 0, 0, 1, 0
         self.total = 0
         self._known = False
-        self._kind: Kind = "backward"
-        self._outputs: Sequence[int] = ()
-        self._inputs: Sequence[int] = ()
-        self._seconds: dict[Kind, float] = {"backward": 0.0, "forward": 0.0}
-        self._last = now()
 
-    def plan(self, outputs: Sequence[int], inputs: Sequence[int], what: Phrase | str = "") -> None:
-        """Take note of the blocks to do, by the number of elements of each output and of each input."""
-        self._outputs, self._inputs = outputs, inputs
-        self.total = (len(outputs) * len(inputs) + 1) * PARTS  # the last part is the search for causes
-        self._what, self._last = what, self._now()
+    def plan(self, blocks: int, what: Phrase | str = "") -> None:
+        """Take note of how many blocks there are to do."""
+        self.total = (blocks + 1) * PARTS  # the last part is the search for causes
+        self._what = what
         self._say(0)
 
-    def stage(self, kind: Kind, start: int, end: int, of: int, what: Phrase | str) -> None:
-        """Let the ticks from now on, ``of`` calls of one kind, lead from one number of steps to another."""
-        self._measure()
-        self._kind = kind
+    def stage(self, start: int, end: int, of: int, what: Phrase | str) -> None:
+        """Let the ticks from now on, of so many calls, lead from one number of steps to another."""
         self._start, self._end, self._of, self._count, self._what = start, end, max(1, of), 0, what
 
     def tick(self, count: int = 1) -> None:
@@ -90,40 +77,8 @@ class Progress:
     def _say(self, steps: int) -> None:
         if self._tell is None or steps <= self._reported:
             return
-        self._measure()
         self._reported = steps
-        listener = getattr(self._tell, "time_left", None)
-        left = None if self._known or listener is None else self._time_left(steps)
-        if left is not None and listener is not None:
-            listener(left)
         self._tell(steps, self.total, str(self._what))
-
-    def _measure(self) -> None:
-        now = self._now()
-        self._seconds[self._kind] += now - self._last
-        self._last = now
-
-    def _time_left(self, steps: int) -> float | None:
-        """Return the seconds that all blocks still take, or None before there is enough to tell it by.
-
-        A kind of which nothing was done yet is taken to be as slow as the other.
-        """
-        done, whole = self._work(steps), self._work(self.total - PARTS)
-        if not any(done.values()) or sum(done.values()) < ESTIMATED_FROM * sum(whole.values()):
-            return None  # nothing was done yet, or there is nothing to do: forward returned no tensor
-        mean = sum(self._seconds.values()) / sum(done.values())
-        rates = {kind: self._seconds[kind] / work if work else mean for kind, work in done.items()}
-        return sum((whole[kind] - done[kind]) * rates[kind] for kind in rates)
-
-    def _work(self, steps: int) -> dict[Kind, float]:
-        half, each = PARTS / 2, len(self._inputs) * PARTS  # steps of an output: one half for backward, one for forward
-        work: dict[Kind, float] = {"backward": 0.0, "forward": 0.0}
-        for i, size in enumerate(self._outputs):
-            rest = steps - i * each
-            work["backward"] += size * min(1.0, max(0.0, rest / (each / 2)))
-            for j, of_input in enumerate(self._inputs):
-                work["forward"] += of_input * min(1.0, max(0.0, (rest - each / 2) / half - j))
-        return work
 
 
 @contextmanager

@@ -106,7 +106,7 @@ class GradcheckRun:
             assert self.outputs is not None
             self.assembly = assembly = Assembly(self.problem, self.outputs, self.eps, self.progress, self.by_forward)
             forward = assembly.forward
-            self.progress.plan([math.prod(shape) for shape in forward.shapes], [point.size for point in forward.points])
+            self.progress.plan(len(forward.shapes) * len(forward.points))
             for (i, j), raw in assembly.blocks():
                 where = (assembly.wanted[i], self.problem.differentiable[j])
                 self.blocks[where] = self._block((i, j), where, raw)
@@ -137,7 +137,7 @@ class GradcheckRun:
     def start_diagnosis(self, of: int) -> None:
         """Start the search for causes, in so many parts, each told by a tick."""
         total = self.progress.total
-        self.progress.stage("backward", total - PARTS, total - 1, of, Phrase("checking.looking_for_causes"))
+        self.progress.stage(total - PARTS, total - 1, of, Phrase("checking.looking_for_causes"))
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:

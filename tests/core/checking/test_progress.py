@@ -12,7 +12,6 @@ from nbautograd import Budget, gradcheck
 from nbautograd.core.checking import report_verdict
 from nbautograd.core.checking.diagnosis import table
 from nbautograd.core.checking.probes.run_probes import PROBES
-from nbautograd.core.checking.progress import Progress
 
 
 def doubles(*shape):
@@ -27,13 +26,6 @@ OneByOne = Fn.of("OneByOne", "x: save(x); return torch.from_numpy(np.cumsum(x.nu
 
 @pytest.mark.parametrize("returned", [None, (), 3])
 def test_a_forward_without_a_tensor_is_a_verdict_where_progress_is_shown(returned):
-    class Bar:
-        def __call__(self, *done):
-            pass
-
-        def time_left(self, seconds):
-            pass
-
     class Nothing(Fn):
         def forward(ctx, x):
             return returned
@@ -41,7 +33,7 @@ def test_a_forward_without_a_tensor_is_a_verdict_where_progress_is_shown(returne
         def backward(ctx, *grads):
             return None
 
-    assert gradcheck(Nothing, doubles(3), progress=Bar()).verdict == gradcheck(Nothing, doubles(3)).verdict
+    assert gradcheck(Nothing, doubles(3), progress=lambda *done: None).verdict == gradcheck(Nothing, doubles(3)).verdict
 
 
 def test_progress_goes_up_to_the_end():
@@ -141,38 +133,6 @@ def test_a_right_verdict_comes_before_second_derivatives(monkeypatch):
     monkeypatch.setattr(report_verdict, "second_order", lambda *a: (seen.append(len(listening.reports)), plain(*a))[1])
     gradcheck(checked.Exp, doubles(3), progress=listening)
     assert seen == [1]
-
-
-class Timed:
-    """Takes note of the time that is said to be left."""
-
-    def __init__(self):
-        self.left = []
-
-    def __call__(self, done, total, what):
-        pass
-
-    def time_left(self, seconds):
-        self.left.append(seconds)
-
-
-def test_the_time_left_weighs_calls_of_backward_and_forward_by_what_they_took():
-    timed, clock = Timed(), [0.0]
-    progress = Progress(timed, now=lambda: clock[0])
-    progress.plan([10], [10, 40], "")
-
-    def work(kind, start, end, calls, each):
-        progress.stage(kind, start, end, calls, "d y / d x")
-        for _ in range(calls):
-            clock[0] += each
-            progress.tick()
-
-    work("backward", 0, 100, 10, 0.1)
-    assert timed.left[-1] == pytest.approx(5)  # forward is taken to be as slow: 50 calls of 0.1 s
-    work("forward", 100, 150, 10, 1.0)
-    assert timed.left[-1] == pytest.approx(40)
-    work("forward", 150, 200, 40, 1.0)
-    assert timed.left[-1] == pytest.approx(0)
 
 
 class Interrupted:

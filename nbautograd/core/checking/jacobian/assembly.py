@@ -21,7 +21,7 @@ from nbautograd.core.checking.jacobian.forward_values import Forward, Values
 from nbautograd.core.checking.jacobian.layout import MOST_ENTRIES, BlockLayout, Matrices
 from nbautograd.core.checking.jacobian.structure import pull_back
 from nbautograd.core.checking.problem import Outputs, Problem
-from nbautograd.core.checking.progress import PARTS, Kind, Progress
+from nbautograd.core.checking.progress import PARTS, Progress
 from nbautograd.core.forks import cached
 from nbautograd.core.numerics.arrays import Array, epsilon, from_array, real_shape, to_array
 from nbautograd.core.numerics.constants import (
@@ -147,12 +147,12 @@ class Assembly:
                 self.partial.clear()
                 self.progress.done(i * len(self.steps) * PARTS + self._after(j))
 
-    def _stage(self, kind: Kind, i: int, j: int, span: tuple[int, int], of: int) -> None:
+    def _stage(self, i: int, j: int, span: tuple[int, int], of: int) -> None:
         """Name the stage of the next questions: this block, or all of this output when they go to backward."""
         start = i * len(self.steps) * PARTS
         names = self.problem.output_names, self.problem.input_names
         what = f"d {names[0][self.wanted[i]]} / d {names[1][self.problem.differentiable[j]]}"
-        self.progress.stage(kind, start + span[0], start + span[1], of, what)
+        self.progress.stage(start + span[0], start + span[1], of, what)
 
     def _after(self, j: int) -> int:
         """Return the steps of an output done with its block of input j: half are backward's, of all inputs."""
@@ -263,7 +263,7 @@ class Assembly:
     def _fill(self, i: int, layouts: dict[int, BlockLayout], rows: Rows | None = None) -> dict[int, Array]:
         rows, found = rows or self.rows[i], dict[int, Array]()
         cotangents = sum(layouts[group[0]].sizes[1] for group in _with_the_same_cotangents(layouts))
-        self._stage("backward", i, 0, (0, len(self.steps) * PARTS // 2), cotangents)
+        self._stage(i, 0, (0, len(self.steps) * PARTS // 2), cotangents)
         for group in _with_the_same_cotangents(layouts):
             first = layouts[group[0]]
             data = {j: np.zeros(layouts[j].sizes) for j in group}
@@ -308,7 +308,7 @@ class Assembly:
     def _differences(self, i: int, j: int, layout: BlockLayout, analytical: Array) -> FirstPass:
         pattern = (analytical != 0).any(axis=0)
         directions = self._directions((i, j), layout, pattern)
-        self._stage("forward", i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
+        self._stage(i, j, (self._after(j - 1), self._after(j) - 1), 2 * len(directions.groups))
         grouped = directions.pattern is not None
         asked = pattern if grouped else np.ones_like(pattern)
         numerical: Array = np.where(asked[None], np.nan, np.zeros(layout.sizes))
