@@ -236,6 +236,8 @@ SENTENCES: dict[str, str] = {
     "causes.shared_state_buffer.what": "backward reads `{name}`, which forward writes into: another call with it before this backward changes the gradient.",
     "causes.writes_grad.what": "backward writes into `{name}.grad` by itself: `torch.autograd.grad` does not see that gradient, and each further backward adds to it again. The check has put `{name}.grad` back as it was.",
     "causes.writes_grad.advice": "Make `{name}` an argument of forward and return its gradient.",
+    "causes.writes_grad_unconfirmed.what": "backward writes into `{name}.grad` by itself, and finite differences do not confirm that this is its gradient. The check has put `{name}.grad` back as it was.",
+    "causes.writes_grad_unconfirmed.advice": "Make `{name}` an argument of forward and return its gradient, which a check compares entry by entry.",
     "causes.shared_state_attribute.what": "The attribute `{name}` of the class `{function}` changed between forward (call {forward}) and backward (call {call}). If another call set it, this gradient belongs to the wrong call.",
     "causes.why_guilty": " (backward uses `{name}`, which was computed inside forward and carries no graph)",
     "causes.why_output_ignored": " (backward uses `{name}`, an output of forward, and ignores the gradient `{grad}` that comes back for it)",

@@ -236,6 +236,8 @@ SENTENCES: dict[str, str] = {
     "causes.shared_state_buffer.what": "backward 读取 `{name}`，而 forward 会写入它：在这次反向传播之前用它再调用一次，梯度就变了。",
     "causes.writes_grad.what": "backward 自己写入 `{name}.grad`：`torch.autograd.grad` 得不到这个梯度，而且每多一次反向传播就会再加一次。检查已把 `{name}.grad` 恢复原样。",
     "causes.writes_grad.advice": "请把 `{name}` 作为 forward 的参数，并返回它的梯度。",
+    "causes.writes_grad_unconfirmed.what": "backward 自己写入 `{name}.grad`，而有限差分不能证实那就是它的梯度。检查已把 `{name}.grad` 恢复原样。",
+    "causes.writes_grad_unconfirmed.advice": "请把 `{name}` 作为 forward 的参数，并返回它的梯度，检查会逐个元素比较。",
     "causes.shared_state_attribute.what": "类 `{function}` 的属性 `{name}` 在前向（第 {forward} 次调用）与反向（第 {call} 次调用）之间变了。如果是另一次调用改的，这个梯度就属于那次调用。",
     "causes.why_guilty": "（backward 用到的 `{name}` 是在 forward 里算出来的，不带计算图）",
     "causes.why_output_ignored": "（backward 用到了 forward 的输出 `{name}`，却没有用传回来的梯度 `{grad}`）",

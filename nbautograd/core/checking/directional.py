@@ -35,7 +35,7 @@ class DirectionalDerivative:
     """The derivative of <v, f(x)> when one input moves along u, which a right gradient agrees with.
 
     Attributes:
-        which: number of the input among the differentiable ones.
+        which: number of the input among the differentiable ones; -1 for tensors that are no inputs.
         u: the direction, of the input's shape.
         slope: the answer, by differences.
         error: its estimated error.
@@ -109,6 +109,34 @@ def directional_derivative(
         return None
     rel = found.agreement if exact else max(found.agreement, _rounding(problem))
     return DirectionalDerivative(which, u, found.value, found.error, rel)
+
+
+def derivative_of_reached(
+    problem: Problem, tensors: Sequence[Tensor], cotangents: Sequence[Tensor | None], seed: int, scale: float = 1.0
+) -> DirectionalDerivative | None:
+    """Differentiate <v, f> as tensors move that the function reaches besides its inputs, flat and joined to one.
+
+    They move in place and back, past their in-place counters: a graph of the program's own may have saved them.
+    """
+    kept = [x.detach().clone() for x in tensors]
+    directions = [scale * random_direction(x, seed) for x in kept]
+
+    def value(h: float) -> float:
+        for x, was, u in zip(tensors, kept, directions, strict=True):
+            x.data.copy_(was + h * u)
+        with torch.no_grad():
+            return inner_product(problem.evaluate(problem.fresh()), cotangents)
+
+    try:
+        coarsest = min((x.dtype for x in kept), key=lambda dtype: torch.finfo(dtype).bits)
+        found = slope_at_zero(value, _size(problem, problem.inputs, cotangents), coarsest)
+    finally:
+        for x, was in zip(tensors, kept, strict=True):
+            x.data.copy_(was)
+    if found is None:
+        return None
+    u = torch.cat([u.reshape(-1) for u in directions])
+    return DirectionalDerivative(-1, u, found.value, found.error, max(found.agreement, _rounding(problem)))
 
 
 def borne_out(

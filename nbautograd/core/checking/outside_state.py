@@ -328,9 +328,9 @@ class SharedTensors:
                     one.grad.detach().copy_(one.grad_value)
                     one.grad_version = one.grad._version
 
-    def changed_gradients(self) -> list[str]:
-        """Return the names of the tensors whose ``.grad`` is not what it was."""
-        return [one.name for one in self._watched if one.gradient_changed()]
+    def changed_gradients(self) -> dict[str, Tensor]:
+        """Return the tensors whose ``.grad`` is not what it was, by name."""
+        return {one.name: one.tensor for one in self._watched if one.gradient_changed()}
 
 
 def _ordinary(tensor: Tensor) -> bool:

@@ -251,6 +251,29 @@ def test_it_is_a_risk_and_the_finding_says_that_it_was_put_back() -> None:
     assert names == ["weight"]
 
 
+HELD = nn.Linear(3, 3, bias=False).double()
+Delivers = Fn.of("Delivers",
+    "x, held, factor: save(x); ctx.held, ctx.factor = held or HELD, factor; return ctx.held(x).relu() ** 2",
+    "g: (x,) = saved; weight = ctx.held.weight; d = 2 * g * (x @ weight.t()).relu(); "
+    "weight.grad += ctx.factor * d.t() @ x; return d @ weight, None, None")  # fmt: skip
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "right"), (2.0, "cannot tell")])
+@pytest.mark.parametrize("way", ["argument", "global", "callable"])
+def test_a_gradient_that_backward_adds_to_a_grad_counts(way, factor, verdict) -> None:
+    held = HELD if way == "global" else nn.Linear(3, 3, bias=False).double()
+    held.weight.grad = torch.ones_like(held.weight)
+    before, pending = held.weight.detach().clone(), held(draw(4, 3)).exp().sum()
+    if way == "callable":
+        report = nbautograd.gradcheck(lambda x: Delivers.apply(x, held, factor), draw(4, 3))
+    else:
+        report = nbautograd.gradcheck(Delivers, (draw(4, 3), None if way == "global" else held, factor))
+    assert report.verdict == verdict
+    assert torch.equal(held.weight, before)
+    assert torch.equal(held.weight.grad, torch.ones_like(before))
+    pending.backward()  # the graph of the program's own may have saved the weight
+
+
 def test_a_backward_that_leaves_grad_alone_is_not_said_to_write_it() -> None:
     linear = nn.Linear(3, 2).double()
     linear.weight.grad = torch.ones_like(linear.weight)

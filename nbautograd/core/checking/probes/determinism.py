@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from nbautograd.core import formats, pytrees
@@ -25,6 +26,7 @@ from nbautograd.core.checking.backward_call import (
 )
 from nbautograd.core.checking.backward_lines import line_of_change, state_line
 from nbautograd.core.checking.block import Block
+from nbautograd.core.checking.directional import DIRECTIONS, SHORTENED, derivative_of_reached
 from nbautograd.core.checking.last_step import MOST, left_by_iterations
 from nbautograd.core.checking.meant import meant_pairs
 from nbautograd.core.checking.phrases import about, seen
@@ -42,6 +44,7 @@ from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, INEXACT, PLAI
 from nbautograd.core.stumbles import users_errors
 from nbautograd.core.torch_private.tensors import storage_address
 
+UNCONFIRMED = "causes.writes_grad_unconfirmed"  # of a gradient that differences do not confirm
 CONTAINERS = (list, dict, set, deque)
 WRONG_AT = 2  # other inputs a gradient must be wrong; one disagreement may be a kink that was met
 
@@ -174,9 +177,31 @@ def handed_out(problem: Problem, v: Answer) -> Iterator[Variant]:
 
 
 def gradients_written(problem: Problem) -> Iterator[Finding]:
-    """Yield the tensors whose ``.grad`` backward writes by itself; a session puts them back when it ends."""
-    for name in problem.shared.changed_gradients()[:1]:
-        yield about(problem, "writes_grad", name=name)
+    """Yield a tensor whose ``.grad`` backward writes by itself; a session puts it back when it ends.
+
+    No block speaks of what arrives there, so differences have to confirm that it is a gradient.
+    """
+    written = problem.shared.changed_gradients()
+    for name in list(written)[:1]:
+        sentence = "" if _confirmed(problem, list(written.values())) else UNCONFIRMED
+        yield about(problem, "writes_grad", None, sentence, name=name)
+
+
+def _confirmed(problem: Problem, tensors: Sequence[Tensor]) -> bool:
+    agreed = list[bool]()
+    for seed in range(DIRECTIONS):
+        outputs = problem.call()
+        v = cotangents(problem, outputs, seed)
+        for x in tensors:
+            x.grad = torch.zeros_like(x)
+        problem.vjp(outputs, v)
+        gradient = torch.cat(
+            [torch.zeros_like(x).reshape(-1) if x.grad is None else x.grad.reshape(-1) for x in tensors]
+        )
+        tries = (derivative_of_reached(problem, tensors, v, seed, scale) for scale in (1.0, SHORTENED))
+        found = [one.agrees(gradient) for one in tries if one is not None]
+        agreed += [any(found)] if found else []
+    return bool(agreed) and all(agreed)
 
 
 def never_written(problem: Problem) -> Iterator[Finding]:
