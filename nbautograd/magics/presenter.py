@@ -22,7 +22,6 @@ from nbautograd.magics.call_expression import argument_names, read_inputs, read_
 from nbautograd.magics.options import Options
 from nbautograd.magics.output import Cards
 from nbautograd.magics.progress import ProgressBar, show_interrupted
-from nbautograd.magics.traced_classes import Traced
 from nbautograd.views.card import Notice, RecordingCard
 
 
@@ -32,18 +31,14 @@ class CellPresenter:
     Args:
         shell: the InteractiveShell.
         cards: the session's cards.
-        traced: the classes with ``__torch_function__`` or ``__torch_dispatch__`` that its cells defined.
     """
 
-    def __init__(self, shell: Any, cards: Cards, traced: Traced) -> None:
+    def __init__(self, shell: Any, cards: Cards) -> None:
         self.shell = shell
         self.cards = cards
-        self.traced = traced
         self._offered: set[str] = set()
 
-    def show(
-        self, options: Options | None, functions: list[type], since: int, result: Any, dispatched: int = 0
-    ) -> None:
+    def show(self, options: Options | None, functions: list[type], since: int, result: Any) -> None:
         """Show the outcome of a cell.
 
         Args:
@@ -51,9 +46,7 @@ class CellPresenter:
             functions: the Functions that it defined, in order.
             since: index of the first call that the cell could make.
             result: IPython's result of the cell; changed when something asked for cannot be done.
-            dispatched: index of the first dispatch that the cell could make.
         """
-        traced = self.traced.take()
         if options is None or getattr(result, "error_before_exec", None) is not None:
             return
         failed = result is None or not result.success
@@ -62,10 +55,8 @@ class CellPresenter:
         except UsageError as error:
             output.show_usage_error(self.shell, result, error)
             return
-        if traced:
-            self._dispatches(traced, options, dispatched, alone=chosen is None)
         if chosen is None:
-            if not failed and not traced:
+            if not failed:
                 output.show_message("magics.no_function")
         elif not (failed or options.inputs or library.looked_before(chosen)) and library.stands_for_operation(chosen):
             arguments = ", ".join(argument_names(chosen)) or "..."
@@ -86,12 +77,6 @@ class CellPresenter:
             sentence = messages.text("magics.no_such_name", name=options.name, names=", ".join(known) or "-")
             raise UsageError(messages.with_guess(sentence, options.name, known))
         return known[options.name]
-
-    def _dispatches(self, traced: list[type], options: Options, since: int, alone: bool) -> None:
-        if alone and options.inputs:
-            names = messages.text("views.comma").join(f"`{cls.__name__}`" for cls in traced)
-            output.show_message("tracing.no_inputs", names=names)
-        self.traced.show(traced, since)
 
     def _card(self, functions: list[type], since: int) -> None:
         names = tuple(dict.fromkeys(cls.__name__ for cls in functions))

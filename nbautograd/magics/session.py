@@ -12,14 +12,12 @@ from nbautograd.core.recording import api as log
 from nbautograd.core.recording.api import instrument, uninstrument
 from nbautograd.core.recording.class_creation import ClassCreation
 from nbautograd.core.torch_private import library
-from nbautograd.core.tracing.log import mark as dispatch_mark
 from nbautograd.magics import output
 from nbautograd.magics.exercise import Exercises
 from nbautograd.magics.options import MAGIC
 from nbautograd.magics.output import Cards
 from nbautograd.magics.presenter import CellPresenter
 from nbautograd.magics.progress import Bars
-from nbautograd.magics.traced_classes import Traced
 from nbautograd.magics.transformer import Request
 from nbautograd.widgets.notebook_cells import remember_running
 
@@ -32,7 +30,6 @@ class Cell:
         info: IPython's ExecutionInfo of it; None when the registered cell magic runs it.
         request: what its magics' lines ask for, or None.
         first_call: index of the first call that it can make.
-        first_dispatch: index of the first dispatch that it can make.
         new_functions: the Functions that it defined so far.
         handled_by_inner_cell: True when a cell inside it (run by another cell magic above ours) does what is asked.
         cleanup: what is undone when it ends.
@@ -41,7 +38,6 @@ class Cell:
     info: Any
     request: Request | None
     first_call: int = 0
-    first_dispatch: int = 0
     new_functions: list[type] = field(default_factory=list)
     handled_by_inner_cell: bool = False
     cleanup: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -59,8 +55,7 @@ class Session:
         self.registry = Registry()
         self.bars = Bars(shell)
         self.cards = Cards(updates=hasattr(shell, "kernel"))
-        self.traced = Traced(updates=hasattr(shell, "kernel"))
-        self.presenter = CellPresenter(shell, self.cards, self.traced)
+        self.presenter = CellPresenter(shell, self.cards)
         self.exercises = Exercises(shell)
         self._cells: list[Cell] = []
         self._next: Request | None = None
@@ -100,7 +95,6 @@ class Session:
             self._cells.pop().cleanup.close()
         log.set_cell(None)
         self.registry.forget()
-        self.traced.forget()
 
     def begin(self, cell: Cell) -> None:
         """Start watching a cell."""
@@ -138,8 +132,7 @@ class Session:
         cell.request = request
         for outer in self._cells[:-1]:
             outer.handled_by_inner_cell = True
-        cell.first_call, cell.first_dispatch = log.mark(), dispatch_mark()
-        cell.cleanup.enter_context(self.traced.at_birth(self.shell.ast_transformers))
+        cell.first_call = log.mark()
         cell.cleanup.enter_context(ClassCreation(lambda cls: self._born(cell, cls)))
 
     def _number(self, info: Any) -> int:
@@ -156,9 +149,8 @@ class Session:
             functions = list({cls.__name__: cls for cls in (*cell.new_functions, *operations)}.values())
             self.registry.record([*cell.new_functions, *operations])
             self.cards.retire(tuple(cls.__name__ for cls in functions))
-            self.presenter.show(cell.request.options, functions, cell.first_call, result, cell.first_dispatch)
+            self.presenter.show(cell.request.options, functions, cell.first_call, result)
         self.cards.refresh()
-        self.traced.refresh()
 
     def _born(self, cell: Cell, cls: type) -> None:
         if library.is_generated(cls):

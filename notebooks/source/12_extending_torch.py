@@ -106,7 +106,7 @@ except TypeError as error:
 # **先猜一猜。** 一共会有几次询问？哪一次没人回答？
 
 # %% tags=["shown"]
-# %%autograd_function
+@nbautograd.trace
 class Guest:
     def __init__(self, n, value):
         self.n, self.value = n, value
@@ -124,6 +124,7 @@ try:
     torch.mul(g, 3)
 except TypeError as error:
     print("TypeError")
+nbautograd.dispatches(Guest)
 
 # %% [markdown] lang="en" pair="table"
 # Two questions. `torch.mean` was handled; `torch.mul` was not. The method returned `NotImplemented`, no other type could handle it, so torch raised.
@@ -253,7 +254,7 @@ nbautograd.dispatches(ScalarTensor)[before:]
 # **先猜一猜。** 这样写，`torch.mul(s, s)` 没有问题。那么 `torch.stack([s, s])` 会怎样？
 
 # %% tags=["shown"]
-# %%autograd_function
+@nbautograd.trace
 class Eager:
     def __init__(self, n, value):
         self.n, self.value = n, value
@@ -273,6 +274,7 @@ try:
     torch.stack([s, s])
 except RecursionError:
     print("RecursionError")
+nbautograd.dispatches(Eager)
 
 # %% [markdown] lang="en" pair="fallback-task"
 # It never ends. The list has no method `tensor`, so it is passed on as it is, with the objects still in it. torch finds them and asks again, and again. The tree shows that chain once and names it.
@@ -333,7 +335,7 @@ class DenseScalar:
 # **先猜一猜。** `x` 是 3 米和 4 米。`x + x`、`x[1:]`、`x.sum()` 当中，谁还知道单位是米？
 
 # %% tags=["shown"]
-# %%autograd_function
+@nbautograd.trace
 class Forgetful(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -344,6 +346,7 @@ x = torch.tensor([3.0, 4.0]).as_subclass(Forgetful)
 x.unit = "m"
 for result in (x + x, x[1:], x.sum()):
     print(type(result).__name__, getattr(result, "unit", "no unit"))
+nbautograd.dispatches(Forgetful)
 
 # %% [markdown] lang="en" pair="subclass-task"
 # Three results of the right type, and none has a unit. The method above does what the base class does. It is the one place that sees every call, so it can pass the unit on.

@@ -70,7 +70,7 @@ import nbautograd
 # **先猜一猜。** `y = x * x; y.sum().backward()` 会经过哪些基本运算？
 
 # %% tags=["shown"]
-# %%autograd_function
+@nbautograd.trace
 class Peek(torch.utils._python_dispatch.TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
@@ -79,6 +79,7 @@ class Peek(torch.utils._python_dispatch.TorchDispatchMode):
 x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
 with Peek():
     (x * x).sum().backward()
+nbautograd.dispatches(Peek)
 
 # %% [markdown] lang="en" pair="dispatch-task"
 # There are two operations forward. Then backward begins with a one (`ones_like`) and spreads it (`expand`). It multiplies with what was saved, once for each branch of `x * x`, and adds the two. The `detach` at the end puts the sum into `x.grad`. You derived this order in notebook 01; here it is, one primitive at a time.

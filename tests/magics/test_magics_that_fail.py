@@ -9,7 +9,7 @@ from injected import broken
 from notebook_shell import DOUBLE
 
 from nbautograd.core import stumbles
-from nbautograd.magics import lines, output, presenter, session, traced_classes
+from nbautograd.magics import lines, output, presenter, session
 
 INPUTS = "-i (torch.ones(2, dtype=torch.float64, requires_grad=True),)"
 CELL = f'%%autograd_function {INPUTS}\n{DOUBLE}\nprint("its own output")\n"its value"\n'
@@ -21,7 +21,6 @@ PARTS: list[tuple[Any, str]] = [
     (presenter, "run_inspection"),
     (presenter.CellPresenter, "_report"),
     (presenter, "read_inputs"),
-    (traced_classes.Traced, "take"),
     (output.Cards, "refresh"),
 ]
 PRESENT = [(owner, name) for owner, name in PARTS if hasattr(owner, name)]
