@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 import torch
 from fn import Fn, source_line
@@ -56,6 +54,16 @@ Overlapping = Fn.of("Overlapping", "x: save(x); return x[:-1] ** 3 + x[1:]",
     "return dx")  # fmt: skip
 
 
+def scaled(t):
+    """A helper beside the classes, which changes what it is given."""
+    return t.mul_(3)
+
+
+InHelper = Fn.of("InHelper", "x: return 3 * x", "g: two = g + g; out = scaled(g); return two * 0 + out")
+# A random number that torch has not drawn.
+ByNumpy = Fn.of("ByNumpy", "x: return 1 * x", "g: twice = 2 * g; noise = np.random.rand(); return twice * noise")
+
+
 class Chunks(Fn):
     """A loop over chunks leaves out the last, incomplete one; both buffers are made in one statement."""
 
@@ -99,78 +107,12 @@ OwnGenerator = Fn.of("OwnGenerator", "x, seed: ctx.gen = torch.Generator().manua
         (InPlace, (draw(3),), "g.mul_(2)"),
         (Random, (draw(40),), "kept = torch.rand(g.shape)"),
         (Popped, (draw(3),), "g = g * ctx.factors.pop()"),
+        (InHelper, (draw(3),), "out = scaled(g)"),
+        (ByNumpy, (draw(3),), "noise = np.random.rand()"),
     ],
 )
 def test_the_line_did_it(fn, inputs, line: str) -> None:
     assert said(fn, *inputs) == line
-
-
-def scaled(t):
-    """A helper beside the classes, which changes what it is given."""
-    return t.mul_(3)
-
-
-InHelper = Fn.of("InHelper", "x: return 3 * x", "g: two = g + g; out = scaled(g); return two * 0 + out")
-InComprehension = Fn.of("InComprehension", "x: return 3 * x",
-    "g: two = g + g; rows = [row.mul_(3) for row in g]; return two * 0 + torch.stack(rows)")  # fmt: skip
-
-
-class InALoop(Fn):
-    """The second turn of a loop changes what ctx holds, between two calls of torch."""
-
-    def forward(ctx, x):
-        ctx.turns = 0.0
-        return 2 * x
-
-    def backward(ctx, g):
-        out = g * 0
-        for _ in range(2):
-            out = out + g
-            ctx.turns += 1.0
-        return out * (2 / ctx.turns)
-
-
-# A random number that torch has not drawn.
-ByNumpy = Fn.of("ByNumpy", "x: return 1 * x", "g: twice = 2 * g; noise = np.random.rand(); return twice * noise")
-# No call of torch, and two lines in which it may end.
-Ends = Fn.of("Ends", "x: ctx.set_materialize_grads(False); return 2 * x, 3 * x",
-    "a, b: if b is None: return None; return 2 * a + 3 * b")  # fmt: skip
-
-
-def following(frame, event, arg):
-    """Trace as a debugger does."""
-    return following
-
-
-@pytest.mark.parametrize("tracer", [None, following], ids=["alone", "under a debugger"])
-@pytest.mark.parametrize(
-    ("fn", "look", "line"),
-    [
-        (InHelper, backward_lines.versions, "out = scaled(g)"),
-        (InComprehension, backward_lines.versions, "rows = [row.mul_(3) for row in g]"),
-        (InALoop, backward_lines.held, "ctx.turns += 1.0"),
-        (ByNumpy, backward_lines.generators, "noise = np.random.rand()"),
-        (Random, backward_lines.generators, "kept = torch.rand(g.shape)"),
-    ],
-)
-def test_the_line_is_found_whoever_traces(fn, look, line: str, tracer) -> None:
-    problem, before = Problem(fn, (draw(3),)), sys.gettrace()
-    with problem.session():
-        problem.call()
-        sys.settrace(tracer)
-        try:
-            found = backward_lines.line_of_change(problem, look)
-            assert sys.gettrace() is tracer
-        finally:
-            sys.settrace(before)
-    assert source_line(fn, found) == line
-
-
-def test_the_line_of_a_backward_that_calls_no_torch_is_where_it_ended() -> None:
-    problem = Problem(Ends, (draw(3),))
-    with problem.session():
-        problem.call()
-        assert source_line(Ends, backward_lines.last_line(problem, 0)) == "return None"
 
 
 def test_no_mode_is_left_behind_where_backward_raises() -> None:
@@ -183,9 +125,3 @@ def test_no_mode_is_left_behind_where_backward_raises() -> None:
         seen = backward_lines.moments(problem, lambda now: now.line)
         assert len(_get_current_function_mode_stack()) == before
     assert len({one.line for one in seen}) == 2  # before the first line, and the one that raises
-
-
-def test_what_is_no_function_has_no_lines() -> None:
-    problem = Problem(torch.exp, (draw(3),))
-    with problem.session():
-        assert backward_lines.moments(problem, lambda now: now.line) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
 import textwrap
 
@@ -14,9 +13,7 @@ from own_mistakes import MISTAKES, Mistake, draw
 
 import nbautograd
 from nbautograd.core.checking.block import Block, Entry
-from nbautograd.core.checking.diagnosis import hypothesis, predicates
 from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices
-from nbautograd.core.checking.repair import factors
 from nbautograd.core.findings import Finding
 
 DECIMAL = re.compile(r"\d+\.\d{2,}(?:e[-+]?\d+)?")
@@ -75,53 +72,3 @@ def block(A: np.ndarray, N: np.ndarray, out: tuple[int, ...], inn: tuple[int, ..
     layout = BlockLayout(out, inn, ())
     matrices = Matrices(layout, A[None], N[None], A[None] != N[None])
     return Block(0, 0, "y", "x", out, inn, "dense", A.size, matrices, verdict="mismatch", worst=worst)
-
-
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        (lambda N: -N, "sign"),
-        (lambda N: 0.25 * N, "constant_factor"),
-        (lambda N: np.random.default_rng(1).normal(size=(4, 4)), None),
-    ],
-)
-def test_a_factor_is_seen_in_any_matrix(change, code) -> None:
-    N = np.random.default_rng(0).normal(size=(4, 4))
-    e = hypothesis.gather(block(change(N), N, (4,), (4,)), False)
-    found = predicates.constant(e)
-    assert (None if found is None else found.code) == code
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (2 / math.pi**0.5, "2 / pi ** 0.5"),
-        (1 / (2 * math.pi) ** 0.5, "1 / (2 * pi) ** 0.5"),
-        (math.pi**0.5 / 2, "pi ** 0.5 / 2"),
-        (-3.0, "-3"),
-        (0.6, "0.6"),
-        (5 / 3, "5 / 3"),
-        (0.7123, None),
-    ],
-)
-def test_a_number_of_formulas_is_recognised(number: float, text: str | None) -> None:
-    assert factors.written(number) == text
-
-
-ErfWithoutItsFactor = Fn.of("ErfWithoutItsFactor", "x: save(x); return torch.erf(x)",
-    "g: (x,) = saved; return g * torch.exp(-x * x)")  # fmt: skip
-SoftplusWithoutBeta = Fn.of("SoftplusWithoutBeta",
-    "x, beta: save(x); ctx.beta = beta; return torch.nn.functional.softplus(x, beta)",
-    "g: (x,) = saved; return g * torch.sigmoid(x), None")  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("cls", "inputs", "words"),
-    [
-        (ErfWithoutItsFactor, (draw(3, 4),), "(2 / math.pi ** 0.5)"),
-        (SoftplusWithoutBeta, (draw(3, 4), 2.0), "x * ctx.beta"),
-    ],
-)
-def test_a_constant_of_the_formula_is_put_in(cls, inputs, words) -> None:
-    (fix,) = (f.fix for f in nbautograd.gradcheck(cls.apply, inputs).findings if f.fix is not None)
-    assert words in fix.source

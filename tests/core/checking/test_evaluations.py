@@ -64,27 +64,10 @@ def test_where_everything_is_wrong_the_count_is_exact_and_few_columns_climb_the_
     assert calls < 3 * 4 * SIZE
 
 
-def test_a_tiny_mistake_in_every_column_is_seen_by_three_steps_too(x):
-    block, calls = counted(dense(np.float64, lambda column: 1 + 1e-4 * (column % 2)), x)
-    assert (block.verdict, block.wrong) == ("mismatch", SIZE * SIZE // 2)
-    assert calls < 3 * 4 * SIZE
-
-
 def test_single_precision_inside_is_no_mistake(x):
     block, calls = counted(dense(np.float32), x)
     assert (block.verdict, block.reason) in (("match", ""), ("undecided", "noise"))
     assert calls < 6 * 4 * SIZE
-
-
-def test_kinks_in_half_of_the_columns_are_kinks():
-    kinked = Fn.of("Kinked",
-        "x: save(x); return torch.from_numpy(MATRIX @ np.maximum(x.detach().numpy(), 0))",
-        "g: (x,) = saved; slope = 0.3 * (x.numpy() == 0) + (x.numpy() > 0); "
-        "return torch.from_numpy(g.numpy() @ MATRIX * slope)")  # fmt: skip
-    x = torch.zeros(SIZE, dtype=torch.float64)
-    x[::2] = torch.linspace(-1, 1, SIZE // 2, dtype=torch.float64)
-    block, _ = counted(kinked, x.requires_grad_())
-    assert (block.verdict, block.reason) == ("subgradient", "kink")
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3])

@@ -9,14 +9,8 @@ from functions_checked import AttentionWrong
 from own_mistakes import draw
 
 import nbautograd
-from nbautograd.core.checking.diagnosis.hypothesis import Cause, WrongBlock, fresh_inputs
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
-
-
-def test_a_cause_that_no_fresh_input_was_asked_about_is_not_named() -> None:
-    sign = Cause("sign", "sign")
-    assert fresh_inputs(lambda e: sign, sign, WrongBlock(None, None)) is None
 
 
 # Minus the right gradient for five elements, and something else for any other number of them.

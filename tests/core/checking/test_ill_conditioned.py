@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from fn import Fn
+from own_mistakes import draw
 
+import nbautograd
 from nbautograd import gradcheck
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -97,3 +99,18 @@ def test_what_a_last_bit_switches_is_no_rounding():
     target = torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64, requires_grad=True)
     x = torch.tensor([0.3, 0.7, -1.1], dtype=torch.float64, requires_grad=True)
     assert gradcheck(Paired.apply, (x, target), order=1).blocks[0, 0].verdict == "mismatch"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_very_sure_softmax_is_right(seed: int) -> None:
+    x = draw(6, 5, seed=seed).detach() * 9
+    assert nbautograd.gradcheck(lambda x: x.log_softmax(-1), x.requires_grad_(), order=1).verdict == "right"
+
+
+@pytest.mark.parametrize("value", [4.826984902407649, 0.3, 1.7, -7.1])
+def test_the_rounding_of_a_backward_is_not_held_against_it(value: float) -> None:
+    def normed(x, w):
+        return torch.nn.functional.layer_norm(x, (1,), w)
+
+    x, w = (torch.tensor([value], dtype=torch.float64, requires_grad=True) for _ in range(2))
+    assert nbautograd.gradcheck(normed, (x, w), order=1).verdict != "wrong"

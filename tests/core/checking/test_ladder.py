@@ -30,6 +30,8 @@ CLOSED = {
     "offset": (lambda x: x.sin() + 1e6, math.cos, (-2, 2)),
     "cube": (lambda x: x**3, lambda x: 3 * x * x, (-2, 2)),
     "log": (torch.log, lambda x: 1 / x, (1e-6, 10)),
+    "root": (torch.sqrt, lambda x: 0.5 / math.sqrt(x), (1e-4, 4)),
+    "erf": (torch.erf, lambda x: 2 / math.sqrt(math.pi) * math.exp(-x * x), (-2, 2)),
     "float32 inside": (lambda x: x.float().tanh().double(), lambda x: 1 - math.tanh(x) ** 2, (-2, 2)),
 }
 

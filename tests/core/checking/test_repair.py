@@ -127,6 +127,11 @@ Bump = Fn.of(
     "x: save(x); return x + torch.exp(-3 * x * x)",
     "g: (x,) = saved; return g * (1 - 6 * x * torch.exp(-2 * x * x))",
 )
+Softplus = Fn.of(
+    "Softplus",
+    "x, beta: save(x); ctx.beta = beta; return torch.nn.functional.softplus(x, beta)",
+    "g: (x,) = saved; return g * torch.sigmoid(x), None",
+)
 Swapped = Fn.of("Swapped", "x, w: save(x, w); return x @ w.t()",
     "g: x, w = saved; return g @ w, x.t() @ g")  # fmt: skip
 
@@ -138,6 +143,7 @@ Swapped = Fn.of("Swapped", "x, w: save(x, w); return x @ w.t()",
         (Erf, (draw(3, 4),), "return g * (2 / math.pi ** 0.5) * torch.exp(-(x**2))"),
         (Fast, (draw(3, 4),), "d = 0.79788456 * (1 + 3 * 0.044715 * x**2)"),
         (Bump, (draw(3, 4),), "return g * (1 - 6 * x * torch.exp(-3 * x * x))"),
+        (Softplus, (draw(3, 4), 2.0), "return g * torch.sigmoid(x * ctx.beta), None"),
         (Swapped, (draw(4, 4), draw(4, 4, seed=1)), "return g @ w, g.t() @ x"),
         (RightForSquareOnly, (draw(3, 3), draw(3, seed=1)), "return 2 * g, g.sum(0)"),
         (Causal, (draw(4, 4),), "g = g.masked_fill(j > i, 0)"),
@@ -349,3 +355,29 @@ def test_a_change_is_made_of_what_makes_a_difference(cls, inputs, part) -> None:
     fix = fix_of(cls, inputs)
     assert fix is not None
     assert part in fix.source
+
+
+RowsWeighed = Fn.of("RowsWeighed", "x, w, power: save(x, w); ctx.power = power; return x**power * w[:, None]",
+    "g: x, w = saved; rows = x.shape[0]; slope = ctx.power * x ** (ctx.power - 1); "
+    "gx = g * slope * w[:, None]; gw = (g * x**ctx.power).sum(0); late = gw[:rows]; "
+    "return gx, late, None")  # fmt: skip
+
+
+def weighed() -> tuple[torch.Tensor, torch.Tensor, int]:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(3, 4, generator=generator, dtype=torch.float64) + 0.5
+    return x.requires_grad_(), torch.rand(3, generator=generator, dtype=torch.float64).requires_grad_(), 3
+
+
+def test_a_wrong_gradient_is_mended_though_another_value_beside_it_has_many_edits():
+    class SignBeside(RowsWeighed):
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            gx = g * ctx.power * x ** (ctx.power - 1) * w[:, None]
+            gw = -(g * x**ctx.power).sum(1)
+            return gx, gw, None
+
+    found = nbautograd.gradcheck(SignBeside, weighed(), order=1).findings[0]
+    assert found.fix is not None
+    assert found.fix.source.strip() == "gw = (g * x**ctx.power).sum(1)"
