@@ -5,8 +5,6 @@ from __future__ import annotations
 import graph_models as models
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
 import nbautograd
@@ -61,20 +59,6 @@ def test_without_modules_the_far_end_is_folded():
     assert len(folded.nodes) <= 70
     assert is_acyclic(folded)
     assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=12))
-def test_any_cut_of_the_engines_order_is_acyclic(lengths):
-    _, loss = models.residual_network()
-    graph = nbautograd.graph(loss, names={})
-    inner = [i for i in graph.order if graph.nodes[i].kind != "leaf"]
-    segments, at = [], 0
-    for length in lengths:
-        segments.append(("", inner[at : at + length]))
-        at += length
-    segments.append(("", inner[at:]))
-    assert is_acyclic(contract(graph, [s for s in segments if s[1]]))
 
 
 def test_an_arbitrary_grouping_can_make_a_cycle():

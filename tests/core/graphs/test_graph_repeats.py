@@ -11,7 +11,7 @@ from test_graph_folding import is_acyclic, transformer
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs.folding import contract, fold_to, open_boxes
+from nbautograd.core.graphs.folding import fold_to, open_boxes
 from nbautograd.core.graphs.segments import LEAST_SAVED, find_repeats
 from nbautograd.views.layout import layout
 from nbautograd.views.layout.clusters import box_key
@@ -124,16 +124,6 @@ def test_ten_thousand_equal_steps_open_by_steps():
     assert box.repeats == 10_000
     once = open_boxes(graph, [box_key(box)], 300)
     assert [node.repeats for node in once.nodes if node.repeats] == [250] * 40
-
-
-def test_contracting_steps_that_do_not_follow_one_another_would_make_a_cycle():
-    y = torch.ones(2, requires_grad=True)
-    for _ in range(20):
-        y = y.sin().exp()
-    graph = nbautograd.graph(y, names={})
-    inner = [i for i in graph.order if graph.nodes[i].kind != "leaf"]
-    assert is_acyclic(contract(graph, find_repeats(graph)))
-    assert not is_acyclic(contract(graph, [("", inner[::2]), ("", inner[1::2])]))
 
 
 def test_a_part_is_a_whole_module_even_where_its_halves_are_equal():

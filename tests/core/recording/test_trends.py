@@ -76,19 +76,6 @@ def test_a_live_log_and_its_copy_give_the_same():
         assert np.allclose(getattr(one, name), getattr(two, name), equal_nan=True), name
 
 
-# x * 2, whatever else it is given.
-Given = Fn.of("Given", "x, other: return x * 2", "grad_output: return grad_output * 2, None")
-
-
-def test_what_expand_repeats_and_windows_that_overlap_are_not_written_out():
-    huge = torch.tensor([[math.nan], [1.0]]).expand(2, 2**40)
-    windows = torch.full((100_000,), math.inf).as_strided((50_000, 50_000), (1, 1))
-    with nbautograd.recording(Given, level="values") as log:
-        Given.apply(torch.ones(2), huge)
-        Given.apply(torch.ones(2), windows)
-    assert trends(log).bad.tolist() == [2**40, 50_000**2]
-
-
 def test_a_large_gradient_is_estimated_from_its_sample():
     cotangent = torch.full((200, 300), 2.0)
     measured = trends(run(cotangent, dtype=torch.float32))

@@ -93,12 +93,6 @@ def test_large_tensors_are_sampled_at_summary_and_whole_at_values():
     assert whole.mean == pytest.approx(tensor.mean().item(), rel=4e-16)  # not every NumPy sums in torch's order
 
 
-def test_large_tensors_with_gaps_are_sampled():
-    tensor = torch.ones(400, 400, dtype=torch.float64)[:, ::3]
-    assert summary_of(kept(tensor, SUMMARY)).sampled
-    assert summary_of(kept(tensor, VALUES)).norm == pytest.approx(tensor.norm().item())
-
-
 @pytest.mark.parametrize("level", [SUMMARY, POOLED, VALUES])
 @pytest.mark.parametrize("large", [lambda x: x[40:], lambda x: x[40:, 1:], lambda x: x[40:].T])
 def test_a_large_slice_is_read_from_where_it_begins(large, level):
