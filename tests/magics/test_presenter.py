@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from IPython.core.error import UsageError
 
-from nbautograd.core import stumbles
-
 SQUARE = """\
 class Square(Function):
     @staticmethod
@@ -102,18 +100,6 @@ def test_a_cell_that_fails_half_way_shows_a_card_and_no_report(notebook) -> None
     assert "backward is right" not in ran.text
 
 
-def test_a_class_named_like_html_changes_nothing(notebook) -> None:
-    notebook(X)
-    name = "<img src=x onerror=alert(1)>"
-    cell = square("--inputs x") + f"Square.__name__ = Square.__qualname__ = {name!r}"
-    ran = notebook(cell)
-    assert "<img src=x" not in ran.html
-    assert "&lt;img src=x onerror=alert(1)&gt;" in ran.html
-    card = notebook(cell.replace(" --inputs x", ""))
-    assert "<img src=x" not in card.html
-    assert "&lt;img" in card.html
-
-
 def test_two_functions_in_one_cell(notebook) -> None:
     notebook(X)
     other = SQUARE.format(prelude="pass", backward="pass", gradient="x").replace("Square", "Other")
@@ -124,37 +110,6 @@ def test_two_functions_in_one_cell(notebook) -> None:
     assert (
         "This cell defines no Function named Squrae. It defines: Square, Other. Did you mean `Square`?" in wrong.stderr
     )
-
-
-def test_an_interrupt_of_the_check_is_one_sentence(notebook, monkeypatch) -> None:
-    notebook(X)
-
-    def stop(*args: object, **kwargs: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("nbautograd.magics.presenter.run_inspection", stop)
-    ran = notebook(square("--inputs x"))
-    assert "Interrupted before the report was ready." in ran.text
-    assert "Traceback" not in ran.stdout + ran.stderr
-    assert isinstance(ran.error, KeyboardInterrupt)
-
-
-def test_a_mistake_of_ours_is_one_sentence_too(notebook, monkeypatch) -> None:
-    notebook(X)
-    monkeypatch.setattr("nbautograd.inspection.report.ranked", None)
-    ran = notebook(square("--inputs x"))
-    assert "Internal error in %%autograd_function (TypeError: 'NoneType' object is not callable)" in ran.text
-    assert "Traceback" not in ran.stdout + ran.stderr
-    stumbles.forget()
-
-
-def test_a_mistake_of_ours_before_the_cell_is_one_sentence_and_the_cell_runs(notebook, monkeypatch) -> None:
-    monkeypatch.setattr("nbautograd.magics.session.ClassCreation", None)
-    ran = notebook(square() + "1 + 1")
-    assert ran.result.result == 2
-    assert "Internal error in %%autograd_function (TypeError" in ran.text
-    assert "Traceback" not in ran.stdout + ran.stderr
-    stumbles.forget()
 
 
 def test_running_a_cell_again_replaces_the_registration(notebook) -> None:

@@ -118,14 +118,6 @@ def test_what_the_cell_shows_next_takes_the_bars_place(notebook, monkeypatch, ca
     assert "Twice" in notebook("nbautograd.gradcheck(Twice, x)").text  # the next value is shown where it stands
 
 
-def test_in_a_terminal_the_report_stands_below_the_bar(notebook, monkeypatch, capsys):
-    notebook(f"import nbautograd\n{CELL.partition(chr(10))[2]}")
-    notebook("x = torch.ones(3, dtype=torch.float64, requires_grad=True)")
-    seen_at_once(monkeypatch)
-    notebook.shell.run_cell("nbautograd.gradcheck(Twice, x)")  # nobody captures: the shell prints, as a terminal does
-    assert "d output / d x" in capsys.readouterr().out
-
-
 def test_a_result_that_is_kept_leaves_no_bar(notebook, monkeypatch):
     notebook(f"import nbautograd\n{CELL.partition(chr(10))[2]}")
     seen_at_once(monkeypatch)

@@ -66,23 +66,3 @@ def test_folds_stand_in_folds_and_text_shows_all() -> None:
     page = html(log)
     assert page.count("<details") > 1
     assert page.count("torch.f") == text(log).count("torch.f") == 24
-
-
-def test_the_tree_in_words() -> None:
-    log = DispatchLog(
-        (
-            one(0, args=(Value("args[0]", "Scalar", "<Scalar n=2>"),), handler="add", handler_line=7),
-            one(1, 0, func="torch.mul", outcome="NotImplemented"),
-            one(2, func="torch.mean", result=Value("result", "float", "0.4")),
-        )
-    )
-    assert text(log).splitlines() == [
-        "Dispatches to `Scalar`: 3",
-        "Nothing handled `torch.mul`: each type that was asked (`Scalar`) returned `NotImplemented`, so torch raises a",
-        "TypeError. Register an implementation of `torch.mul`, or turn the object into a tensor and call `torch.mul`",
-        "again.",
-        "call                     answered by        result",
-        "torch.add(<Scalar n=2>)  add, line 7        –",
-        "└─ torch.mul()           NotImplemented     –",
-        "torch.mean()             the method itself  0.4",
-    ]

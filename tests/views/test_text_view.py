@@ -16,41 +16,6 @@ from nbautograd.core.recording.call import CallLog
 from nbautograd.core.values import CtxSnapshot
 from nbautograd.views.bundle import text
 
-WRONG = """\
-LinearFunction: backward is wrong for `weight`. `input` is right.
-  The returned `grad_weight` (2nd value, `input.mm(grad_output)`) is what you get with `input` in place of
-  `input.t()`. (line 23) [nbautograd explain transposed_grad]
-    - grad_weight = input.mm(grad_output)
-    + grad_weight = input.t().mm(grad_output)
-      (Change at line 23; tried: with this change every entry agrees)
-
-block                verdict    wrong entries  largest error  structure
-d output / d weight  ✗ differs           6/36            1.0  block diagonal
-d output / d input   ✓ agrees            0/24          3e-10  block diagonal
-6 of 36 entries differ. The largest difference: d output[0,0] / d weight[1,0] is 1.0 by finite differences,
-2.0 by your backward.
-
-Also noticed · 1
-  risk: `ctx.scale` keeps a tensor; `save_for_backward` is safer. [nbautograd explain tensor_on_ctx]"""
-
-
-CALLS = """\
-Recorded calls: 2.
-#  method               in                                        out                                      on ctx                                        ms
-0  forward              input f64 2×2, weight f64 2×3, bias None  output f64 2×3                           input, weight, ctx.scale, ctx.bias (80 B)  0.042
-1  backward of call #0  grad_output f64 2×3                       grad_input f64 2×2, grad_weight f64 2×3  input, weight, ctx.scale, ctx.bias (80 B)    1.3
-
-#0 LinearFunction.forward · 0.042 ms, printed
-    FORWARD: output= tensor([[ 3., 4., 5.]])"""  # noqa: E501
-
-
-def test_wrong_is_told_with_its_cause_its_fix_and_its_numbers():
-    assert text(samples.gradcheck(wrong=True)) == WRONG
-
-
-def test_the_calls_are_aligned():
-    assert text(samples.calls()) == CALLS
-
 
 @pytest.mark.parametrize(
     ("change", "expected"),

@@ -50,44 +50,12 @@ def test_words_can_be_read_on_every_chip_and_the_chip_is_seen_on_any_page(scheme
         assert contrast(tone.light, "#111111") >= 2.9  # where only the light form is left
 
 
-def written(path: str) -> str:
-    return (ROOT / path).read_text(encoding="utf-8")
-
-
 def test_the_front_end_holds_the_colours_and_types_of_the_table_and_the_tree():
     stale = runpy.run_path(str(ROOT / "frontend" / "generate.py"))["stale"]()
     assert stale == {}, "run python frontend/generate.py, then npm run build"
 
 
-HEX = re.compile(r"#[0-9a-fA-F]{3,8}\b")
 NAMED = re.compile(r"""["'](?:black|white|gr[ae]y|red|green|blue|yellow|orange)["']|rgba\(\d+,""")
-
-
-def _colours(source: str) -> set[str]:
-    """Return the colours that a file holds; heat maps in the page choose between the two inks themselves."""
-    return {*HEX.findall(source), *NAMED.findall(source)} - {"#000000", "#ffffff"}
-
-
-def test_colours_are_found_however_they_are_written():
-    assert _colours("x = '#abc', 'black', 'rgba(1,2,3)', 'blackboard', '#ffffff'") == {"#abc", "'black'", "rgba(1,"}
-
-
-def test_there_is_no_other_table():
-    """Colours are in theme.py alone; the sheet holds the generated ones, and black and white."""
-    places = [*(ROOT / "nbautograd").rglob("*.py"), *(ROOT / "frontend").glob("*.js")]
-    elsewhere = {
-        str(path.relative_to(ROOT)): found
-        for path in places
-        if path.name != "theme.py"
-        and "static" not in path.parts
-        and (found := _colours(path.read_text(encoding="utf-8")))
-    }
-    assert elsewhere == {}
-    sheet = written("frontend/widget.css").replace(theme.style_variables(), "")
-    assert set(HEX.findall(sheet)) <= {"#000", "#fff"}
-    assert {name for name in re.findall(r"var\(--([a-z-]+)", sheet) if not name.startswith("jp-")} <= {
-        *theme.NAMED, "code", "depth", "hang", "indent", "round", "t",
-    }  # fmt: skip
 
 
 def test_pictures_and_dot_take_the_same_colours():

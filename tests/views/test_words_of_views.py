@@ -19,8 +19,8 @@ from nbautograd.course.exercise import CHECKS
 from nbautograd.inspection.audit_report import AuditVerdict
 from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.jacobian import labels
-from nbautograd.views.markup import escape, prose
-from nbautograd.views.phrases import MARKS, VERDICT_MARKS, dedented
+from nbautograd.views.markup import escape
+from nbautograd.views.phrases import MARKS, VERDICT_MARKS
 from nbautograd.views.theme import TONES
 
 REASONS = (
@@ -98,21 +98,11 @@ def test_sizes(bytes_, expected):
     assert formats.size(bytes_) == expected
 
 
-def test_changes_lose_the_indentation_they_share():
-    assert dedented("    x = 1\n    y = 2", "    x = 2") == (["x = 1", "y = 2"], ["x = 2"])
-    assert dedented("", "        z") == ([], ["z"])
-    assert dedented("  if a:\n    b", "  if not a:\n    b") == (["if a:", "  b"], ["if not a:", "  b"])
-
-
 @given(st.text())
 def test_nothing_gets_through_escape(text):
     made = escape(text)
     assert not {"<", ">", '"', "'"} & set(made)
     made.encode("utf-8")
-
-
-def test_backticks_become_code():
-    assert prose("`a<b` and ` alone") == "<code>a&lt;b</code> and ` alone"
 
 
 def test_parts_of_complex_numbers_are_named():

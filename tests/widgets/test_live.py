@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pkgutil
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -131,14 +129,3 @@ def test_a_widget_that_cannot_be_made_leaves_the_static_report(
     monkeypatch.setattr(live, "widget", broken)
     report = samples.report()
     assert report._repr_mimebundle_() == static_bundle(report)
-
-
-@pytest.mark.slow
-def test_showing_a_report_in_a_script_imports_no_widgets() -> None:
-    code = (
-        "import sys; from nbautograd.core.recording.call import CallLog\n"
-        "import nbautograd; CallLog()._repr_mimebundle_()\n"
-        "print([m for m in ('anywidget', 'ipywidgets', 'IPython', 'matplotlib') if m in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
