@@ -14,7 +14,7 @@ from widget_page import RENDER, answer
 
 import nbautograd
 from nbautograd.core.recording.call import CallLog
-from nbautograd.widgets.calls import one_call, some_calls
+from nbautograd.widgets.calls import some_calls
 
 pytestmark = pytest.mark.browser
 
@@ -65,47 +65,12 @@ def test_many_calls_are_on_the_page_only_where_seen(show: Any, samples: Any) -> 
     assert chips.count() < 30
 
 
-def test_older_calls_are_asked_for(show: Any, samples: Any) -> None:
-    log = training(samples, 240)
-    page = show(log, selection={"call": 0})
-    expect(page.locator(".pair")).to_contain_text("Waiting for Python")
-    question = page.evaluate("nb.sent.at(-1)")
-    assert question["kind"] == "calls"
-    assert question["calls"] == [0, 1]
-    answer(page, question, one_call(log, question))
-    expect(page.locator(".pair")).to_contain_text("gradients (returned)")
-    expect(page.get_by_role("img", name="Heat map of grad_weight")).to_be_visible()
-
-
 def test_an_exception_stands_where_the_outputs_would(show: Any, samples: Any) -> None:
     forward, backward = samples.calls()
     page = show(CallLog((forward, replace(backward, exception="TypeError: no", outputs=()))))
     expect(page.locator(".method pre").last).to_have_text("TypeError: no")
     expect(page.locator(".chip.bad")).to_contain_text("✗")
     expect(page.locator(".pair")).not_to_contain_text("gradients (returned)")
-
-
-def test_calls_are_numbered_per_function(show: Any, samples: Any) -> None:
-    forward, backward = samples.calls()
-    inner = replace(forward, index=71, number=3, function="Inner", parent=70)
-    page = show(
-        CallLog((replace(forward, index=70, number=5), inner, replace(backward, index=72, number=6, forward=70)))
-    )
-    chips = [chip.inner_text().split() for chip in page.locator(".chip").all()]
-    assert [words[-1] for words in chips] == ["#5", "#3", "#6"]
-    page.locator(".chip").nth(1).click()
-    expect(page.locator(".pair h4").first).to_contain_text("#3")
-    expect(page.locator(".pair .method").first).to_contain_text("inside call #5")
-
-
-def test_the_cell_under_the_pointer_says_its_value(show: Any, samples: Any) -> None:
-    page = show(samples.calls())
-    picture = page.get_by_role("img", name="Heat map of grad_weight")
-    picture.hover(position={"x": 35, "y": 5})  # cells of 28 px
-    tip = page.locator(".thumb .tip:visible")
-    expect(tip).to_have_text(re.compile(r"^grad_weight\[0,1\] = -?\d"))
-    page.mouse.move(0, 0)
-    expect(tip).to_have_count(0)
 
 
 def test_a_sample_says_so(show: Any) -> None:
@@ -221,14 +186,6 @@ def large() -> CallLog:
     return nbautograd.inspect(Halved, x.requires_grad_()).calls
 
 
-def colour_at(picture: Any, row: float, col: float) -> list[int]:
-    return list(picture.evaluate(
-        """(canvas, [row, col]) => [...canvas.getContext("2d").getImageData(
-             Math.floor((col + 0.4) * canvas.width / 30), Math.floor((row + 0.6) * canvas.height / 29), 1, 1).data]""",
-        [row, col],
-    ))  # fmt: skip
-
-
 def test_of_a_large_tensor_each_cell_says_the_range_under_it(show: Any) -> None:
     page = show(large())
     inputs = page.locator("section", has_text="inputs").first
@@ -250,13 +207,3 @@ def test_of_a_large_tensor_each_cell_says_the_range_under_it(show: Any) -> None:
     )
     point(28, 29)
     expect(tip).to_have_text(re.compile(r"^x\[196,290\] to \[199,299\]: from 0\.9\d+ to 1\.0$"))
-
-
-def test_one_element_far_off_hides_no_other(show: Any) -> None:
-    page = show(large())
-    page.mouse.move(0, 0)
-    picture = page.locator("section", has_text="inputs").first.get_by_role("img").first
-    low, middle, far, nan = (colour_at(picture, *at) for at in ((0, 0), (14, 3), (2, 4), (14, 20)))
-    assert low != middle
-    assert far != colour_at(picture, 2, 5)
-    assert nan not in (low, middle, far)

@@ -137,24 +137,6 @@ def test_stepping_shows_the_queue_that_the_engine_has(show: Any) -> None:
         expect(page.locator(".box.now").first).to_have_attribute("data-key", re.compile(rf"^n{node}\b"))
 
 
-def test_a_step_shows_what_is_added_and_what_the_leaves_hold(show: Any) -> None:
-    value, _ = branches()
-    page = show(value)
-    meet = next(
-        n for n in value.nodes if n.name == "MulBackward0" and len([e for e in value.edges if e.target == n.id]) == 2
-    )
-    at = 1 + value.ran.index(meet.id)
-    page.get_by_role("slider").fill(str(at))
-    terms = page.locator(".step .sum").first.locator(".term .name")
-    expect(terms).to_have_count(3)  # two contributions and their sum
-    assert set(terms.all_text_contents()[:2]) == {"ExpBackward0", "SinBackward0"}
-    assert page.locator(".step .sum").first.inner_text().count("+") == 1
-    expect(page.locator(".step")).to_contain_text("saved for backward")
-    expect(page.locator(".step")).to_contain_text(re.compile(r"b\.grad\s*\d of 3 contributions"))
-    page.get_by_role("slider").fill(str(len(value.order)))
-    expect(page.locator(".step code", has_text="b.grad")).to_have_count(1)  # as the sum alone
-
-
 def test_pointing_at_a_chip_shows_every_use(show: Any) -> None:
     value = chain(5)
     page = show(value)
@@ -209,11 +191,3 @@ def test_questions_that_make_no_sense_are_refused(question: dict[str, Any]) -> N
 
     with pytest.raises(InputError):
         graph_questions(branches()[0])[question["kind"]](question)
-
-
-def test_without_motion_nothing_moves_by_itself(show: Any) -> None:
-    value, _ = branches()
-    page = show(value)
-    page.emulate_media(reduced_motion="reduce")
-    page.get_by_role("button", name="Next step").click()
-    assert page.locator(".box.now").first.evaluate("e => getComputedStyle(e).transitionDuration") == "0s"

@@ -15,7 +15,7 @@ from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.views.layout import layout
-from nbautograd.widgets.graph import graph_questions, graph_state
+from nbautograd.widgets.graph import graph_questions
 
 pytestmark = pytest.mark.browser
 
@@ -66,13 +66,6 @@ def test_the_memory_lens_tells_and_tints_what_each_node_keeps(asking: Any) -> No
     page.get_by_label("Colour by").select_option("")
     expect(page.locator(".lens")).to_be_hidden()
     expect(box(page, "SigmoidBackward0")).not_to_contain_text("keeps")
-
-
-def test_the_lens_of_a_folded_scope_counts_shared_memory_once() -> None:
-    value = nested()
-    told = graph_state(value).lenses.kept
-    assert told.all == value.saved_bytes()[""]
-    assert dict(told.scopes) == {k: v for k, v in value.saved_bytes().items() if k and v}
 
 
 def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> None:

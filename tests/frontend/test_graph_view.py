@@ -120,15 +120,6 @@ def test_search_by_slash(show: Any, samples: Any) -> None:
     expect(page.locator(".box.found")).to_have_count(0)
 
 
-def test_what_is_typed_does_not_reach_the_notebook(show: Any, samples: Any) -> None:
-    page = show(samples.graph())
-    page.evaluate("() => { window.heard = []; addEventListener('keydown', (e) => heard.push(e.key)); }")
-    page.get_by_role("searchbox").focus()
-    page.keyboard.type("dd/")
-    assert page.evaluate("heard") == []
-    expect(page.get_by_role("searchbox")).to_have_value("dd/")
-
-
 def test_zoom_by_button_and_by_wheel_with_control(show: Any, samples: Any) -> None:
     page = show(samples.graph())
 

@@ -264,18 +264,6 @@ def test_a_narrow_page_has_a_switch_between_the_maps(show: Any, outlier: Any) ->
     assert page.locator(".nbag").evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
-def test_axes_name_sides_and_cells_and_cells_are_squares(show: Any, outlier: Any) -> None:
-    page = show(outlier, kind="jacobian")
-    axes = page.locator(".axes").first
-    expect(axes.locator(".name")).to_have_text(["x", "y"])
-    expect(axes.locator(".row").first).to_have_text("0,0")
-    expect(axes.locator("line")).to_have_count(1)  # between y[0] and y[1]
-    for width in (1280, 480):
-        page.set_viewport_size({"width": width, "height": 700})
-        box = page.locator(".maps canvas").first.bounding_box()
-        assert box["width"] == box["height"] <= width - 60
-
-
 def test_limits_and_lines_are_those_of_the_static_heat_map(show: Any, small: Any) -> None:
     page = show(small)
     random = np.random.default_rng(0)
