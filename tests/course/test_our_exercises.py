@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from fn import Fn
 from written_answers import define
 
 from nbautograd import messages
@@ -35,22 +34,6 @@ def test_a_term_that_only_a_second_backward_uses_is_named():
     assert result.codes == ("double_backward_wrong", "exponential_ignored")
     sentences = " ".join(sentence for outcome in result.outcomes for sentence in outcome.sentences("what"))
     assert "the output number 3" in sentences, sentences
-
-
-Square = Fn.of("Square", "x: save(x); return x * x", "grad_output: (x,) = saved; return 2 * x * grad_output", once=True)
-
-
-def gradient_penalty(square, x, w):
-    (slope,) = torch.autograd.grad(square(x @ w).sum(), x, create_graph=True)
-    return (slope.norm(dim=1) - 1).square().mean()
-
-
-def test_a_gradient_penalty_behind_a_sum_loses_a_share_without_an_error():
-    x, w = torch.randn(5, 3, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
-    x.requires_grad_()
-    (right,) = torch.autograd.grad(gradient_penalty(lambda y: y * y, x, w), w)
-    (found,) = torch.autograd.grad(gradient_penalty(Square.apply, x, w), w)
-    assert not torch.allclose(found, right)
 
 
 class PooledAgain(n15.Pool):

@@ -37,13 +37,9 @@ def test_who_runs_pytest_pays_for_the_plugin_alone():
 
 
 @pytest.mark.slow
-def test_checking_without_a_notebook_needs_nothing_heavy_either():
-    assert (
-        brought_in(
-            "import nbautograd, nbautograd.views.bundle; nbautograd.gradcheck; nbautograd.graph; nbautograd.calls", ROOT
-        )
-        == set()
-    )
+def test_checking_and_showing_without_a_notebook_need_nothing_heavy_either():
+    code = "import nbautograd, nbautograd.views.dot, nbautograd.views.svg; nbautograd.gradcheck; nbautograd.graph; "
+    assert brought_in(code + "nbautograd.types.CallLog()._repr_mimebundle_()", ROOT) == set()
 
 
 def test_the_guard_trips(tmp_path):

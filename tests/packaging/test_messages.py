@@ -66,23 +66,6 @@ def test_both_languages_say_the_same_things():
     assert {key for key in english if places(english[key]) != places(chinese[key])} == set()
 
 
-def table(lang: str) -> list[tuple[int, str]]:
-    """The line and the id of every sentence, as the file has them: a dict would hide an id that stands twice."""
-    (entries,) = (
-        node
-        for node in ast.walk(ast.parse((MESSAGES / f"{lang}.py").read_text(encoding="utf-8")))
-        if isinstance(node, ast.Dict)
-    )
-    return [(key.lineno, key.value) for key in entries.keys if isinstance(key, ast.Constant)]
-
-
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_every_id_stands_once_and_on_a_line_of_its_own(lang):
-    ids, lines = [key for _, key in table(lang)], [line for line, _ in table(lang)]
-    assert sorted({key for key in ids if ids.count(key) > 1}) == []
-    assert len(set(lines)) == len(lines) == len(catalogue(lang))
-
-
 def test_chinese_is_chinese():
     """A sentence of words has Chinese in it; templates of names and numbers only need not."""
     english, chinese = (catalogue(lang) for lang in LANGUAGES)
@@ -116,16 +99,6 @@ def test_every_finding_has_its_sentence_in_parts():
     stems, known = set(constructed()), catalogue("en").keys()
     assert len(stems) > 30
     assert [(code, stem) for code, stem in stems if not {f"{stem}.what", f"causes.{code}.what"} & known] == []
-
-
-def test_only_a_phrase_puts_what_core_knows_into_words():
-    """Values outlive the language they were made in."""
-    asking = {
-        file.name
-        for file, function, _ in calls()
-        if (ROOT / "nbautograd" / "core") in file.parents and function in ("text", "messages.text", "messages.speaking")
-    }
-    assert asking == {"display.py"}
 
 
 def test_every_sentence_that_is_asked_for_exists():
