@@ -26,6 +26,7 @@ import torch
 
 from nbautograd.core.display import Displayable
 
+RAISED = (Exception, SystemExit)  # what code that is checked may raise; an interrupt is the reader's
 MOST_STUMBLES = 100  # stumbles that are kept, one for each place and type; the first ones tell the most
 LONGEST_TEXT = 200  # letters of an error's text
 PACKAGE = __name__.partition(".")[0]
@@ -156,7 +157,7 @@ class _Guard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if not isinstance(error, Exception):
+        if not isinstance(error, RAISED):
             return False  # none, or an interrupt
         ours = is_ours(error)
         self.failed = self.own if ours else self.users
@@ -245,7 +246,7 @@ def said(error: BaseException) -> str:
     """Return what an error says; empty where saying it fails, as it may run code of the user's."""
     try:
         return str(error)
-    except (Exception, SystemExit):  # silent: it is no error of the run that raised it
+    except RAISED:  # silent: it is no error of the run that raised it
         return ""
 
 

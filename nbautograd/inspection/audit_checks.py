@@ -33,7 +33,7 @@ from nbautograd.core.recording.watching import (
     WatchedFunction,
     compiled_meanwhile,
 )
-from nbautograd.core.stumbles import any_errors, hands_over, record, users_errors
+from nbautograd.core.stumbles import RAISED, any_errors, hands_over, record, users_errors
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.collectives import without_collectives
 from nbautograd.core.user_source import read_source
@@ -318,7 +318,7 @@ class Checks:
             return outcome, arguments
         except KeyboardInterrupt:
             raise
-        except Exception as error:
+        except RAISED as error:
             return dataclasses.replace(outcome, verdict="cannot tell", reason=_reason_of(error)), arguments
         with defaults(call, inputs):
             return self._judged(case, call, (target, inputs), (part, how), end)
@@ -343,7 +343,7 @@ class Checks:
         try:
             quick = EVALUATIONS * elements(looked_at[0]) * case.each < (end - time.perf_counter()) / 2
             report, inputs, how = self._first_verdict(target, inputs, *looked_at, end, meant, quick)
-        except Exception as error:
+        except RAISED as error:
             return dataclasses.replace(outcome, verdict="cannot tell", reason=_reason_of(error)), inputs
         if report is None:
             return outcome, inputs
@@ -576,7 +576,7 @@ def _holding_nan(outcome: AuditedSituation, arguments: tuple[Any, ...]) -> Phras
     return None
 
 
-def _reason_of(error: Exception) -> Phrase:
+def _reason_of(error: BaseException) -> Phrase:
     if isinstance(error, NbautogradError):
         return Phrase(error.message_id, **error.params)
     stumble = record(error, "audit", decides=True)

@@ -110,7 +110,7 @@ def checked_apart(cases: Sequence[Judgement], look: Look, end: float, tell: Tell
             if len(group) > 1:
                 groups = [[case] for case in reversed(group)]
                 continue
-            reason = Phrase("audit.died", signal=answer.detail or "exit")
+            reason = Phrase("audit.died", signal=answer.detail) if answer.detail else Phrase("audit.exited")
             group[0].outcome = dataclasses.replace(group[0].outcome, verdict="cannot tell", reason=reason)
 
 

@@ -43,7 +43,7 @@ from nbautograd.core.kernel.sweep import (
     smallest,
 )
 from nbautograd.core.kernel.trial import Track
-from nbautograd.core.stumbles import Stumble, collected, is_ours, own_errors
+from nbautograd.core.stumbles import RAISED, Stumble, collected, is_ours, own_errors
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
 from nbautograd.inspection.audited_calls import elements
@@ -284,7 +284,7 @@ class Compare:
         theirs = run(self.reference, draw)  # what it raises is its author's
         try:
             self.outcome = check(self.candidate, self.reference, seed=self.seed, power=True, done=self._done)
-        except Exception as error:
+        except RAISED as error:
             if is_ours(error):
                 raise
             self.findings.append(raising(error))

@@ -22,7 +22,7 @@ from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.recording.api import recording
 from nbautograd.core.recording.call import CallLog
-from nbautograd.core.stumbles import is_ours
+from nbautograd.core.stumbles import RAISED, is_ours
 from nbautograd.core.user_source import FunctionSource, read_source
 from nbautograd.inspection.compare import compare
 from nbautograd.inspection.comparison import Comparison
@@ -174,7 +174,7 @@ def _compare(
     names = (run.name, name or str(getattr(reference, "__name__", type(reference).__name__)))
     try:
         return compare(fn, reference, inputs, sizes=(), graph=True, time=True, names=names, hints="none")
-    except Exception as error:
+    except RAISED as error:
         if is_ours(error):
             raise
         said = " ".join(stumbles.said(error).split())[:200]

@@ -6,6 +6,7 @@ SENTENCES: dict[str, str] = {
     # ---- audit ----
     "audit.too_large": "Its inputs take {size}, more than is kept of one Function (64 MiB) or of all (256 MiB).",
     "audit.died": "The check ran in a copy of your process, which ended early ({signal}); yours is unaffected. Compiled code here may not validate its inputs.",
+    "audit.exited": "The check ran in a copy of your process, which code that it called ended early; yours is unaffected.",
     "audit.late": "The checks did not return, and were ended {seconds} s after their time was used up.",
     "audit.not_copied": "An argument of type `{type}` cannot be copied, so that the call cannot be run again.",
     "audit.read_elsewhere": "Forward gives the same for any `{input}`. It reads another copy of that number, from a module, function or object among its arguments. So the gradient could not be compared with anything.",

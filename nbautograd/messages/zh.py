@@ -6,6 +6,7 @@ SENTENCES: dict[str, str] = {
     # ---- audit ----
     "audit.too_large": "其输入占 {size}，超过单个 Function（64 MiB）或全部（256 MiB）的保留上限。",
     "audit.died": "检查所在的进程被终止（{signal}）；它只是一个副本，你的进程不受影响。这里的编译代码可能没有校验输入。",
+    "audit.exited": "检查在进程的副本中运行，被它调用的代码提前结束了这个副本；你的进程不受影响。",
     "audit.late": "检查一直没有返回，超时 {seconds} 秒后被终止。",
     "audit.not_copied": "类型为 `{type}` 的参数无法复制，因此无法重新运行这次调用。",
     "audit.read_elsewhere": "无论 `{input}` 取何值，forward 的结果都相同：它读取的是这个数的另一份副本，放在参数里的某个模块、函数或对象中。因此这个梯度无从比较。",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -66,19 +67,28 @@ def checked(*classes, **budget):
 
 @pytest.mark.parametrize("made", [forward_that, backward_that])
 @pytest.mark.parametrize(
-    ("end", "signal"), [(lambda: ctypes.string_at(0), "SIGSEGV"), (os.abort, "SIGABRT"), (lambda: os._exit(3), "exit")]
+    ("end", "reason"),
+    [
+        (lambda: ctypes.string_at(0), ("audit.died", {"signal": "SIGSEGV"})),
+        (os.abort, ("audit.died", {"signal": "SIGABRT"})),
+        (lambda: os._exit(3), ("audit.exited", {})),
+    ],
 )
-def test_a_body_that_ends_the_process_at_made_up_inputs_ends_a_copy(made, end, signal):
+def test_a_body_that_ends_the_process_at_made_up_inputs_ends_a_copy(made, end, reason):
     outcomes = checked(Doubled, made(end), Wrong)
     assert {name: one.verdict for name, one in outcomes.items()} == {
         "Doubled": "right",
         "Trusting": "cannot tell",
         "Wrong": "wrong",
     }
-    assert (outcomes["Trusting"].reason.message_id, outcomes["Trusting"].reason.params) == (
-        "audit.died",
-        {"signal": signal},
-    )
+    assert (outcomes["Trusting"].reason.message_id, outcomes["Trusting"].reason.params) == reason
+
+
+@pytest.mark.parametrize(("made", "verdict"), [(forward_that, "right"), (backward_that, "cannot tell")])
+def test_a_body_that_raises_system_exit_at_made_up_inputs_raises_and_ends_nothing(made, verdict):
+    outcome = checked(made(lambda: sys.exit("made up")))["Trusting"]
+    assert outcome.verdict == verdict
+    assert getattr(outcome.reason, "message_id", "") == ("" if verdict == "right" else "audit.only_run_again")
 
 
 def test_of_a_copy_that_died_nothing_is_believed():
@@ -108,6 +118,7 @@ def test_a_body_that_never_returns_is_ended_and_said(monkeypatch):
 
 def test_checks_leave_nothing_in_the_program():
     CALLS.clear()
+    pickle.loads(pickle.dumps(GIVEN))  # torch imports a part of itself when it first unpickles a tensor
     state, modules = torch.get_rng_state(), set(sys.modules)
     assert checked(Doubled, Wrong)["Wrong"].verdict == "wrong"
     assert CALLS == [(3,), (3,)]

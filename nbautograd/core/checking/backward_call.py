@@ -20,7 +20,7 @@ from nbautograd.core.checking.prepared_inputs import copy, unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import LOOSEST
-from nbautograd.core.stumbles import hands_over, is_ours, users_errors
+from nbautograd.core.stumbles import RAISED, hands_over, is_ours, users_errors
 from nbautograd.core.torch_private.nodes import graph_nodes
 from nbautograd.core.torch_private.tensors import gradients
 
@@ -121,7 +121,7 @@ def on_a_graph(problem: Problem, outputs: Outputs, run: Callable[[Outputs], T], 
     if not outputs.used_up:
         try:
             return run(outputs)
-        except Exception as error:
+        except RAISED as error:
             if not again or is_ours(error):
                 raise
             with users_errors():

@@ -34,7 +34,7 @@ from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import OF_SUMS
-from nbautograd.core.stumbles import hands_over, is_ours, users_errors
+from nbautograd.core.stumbles import RAISED, hands_over, is_ours, users_errors
 from nbautograd.core.torch_private import tensors as internals
 
 Answer = Sequence[Tensor | None]
@@ -62,7 +62,7 @@ class Variant:
     answer: Callable[[], Answer]
     expected: Callable[[], Answer] | None
     wrong: Callable[[int], Finding]
-    raised: Callable[[Exception], Finding] | None = None
+    raised: Callable[[BaseException], Finding] | None = None
     rel: float = 0.0
     low: float = 0.0
     bears_out: Callable[[int, Answer, Answer], bool] = lambda k, found, right: True
@@ -72,7 +72,7 @@ class Variant:
         right = None if self.expected is None else self.expected()
         try:
             found = self.answer()
-        except Exception as error:
+        except RAISED as error:
             if is_ours(error):
                 raise
             return None if self.raised is None else self.raised(error)
@@ -96,7 +96,7 @@ def relation(variants: Callable[..., Iterator[Variant]]) -> Callable[..., Iterat
     return check
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return phrases.short(stumbles.said(error).strip().removesuffix(".") or type(error).__name__, SAID)
 
 
@@ -146,7 +146,7 @@ def inputs_alone(problem: Problem, outputs: Outputs) -> Iterator[Variant]:
             mine = tuple(x.detach().requires_grad_(i in wanted) if i in own else x for i, x in pairs)
             return pullback(problem.call(mine), [mine[i] for i in wanted], copy(at.v))  # backward may write into it
 
-        def raised(error: Exception) -> Finding:
+        def raised(error: BaseException) -> Finding:
             return wrong(names[0], "causes.needs_input_grad_raises", said=_said(error))
 
         return Variant(alone, lambda: [together[i] for i in wanted], lambda k: wrong(names[k]), raised, rel, low)

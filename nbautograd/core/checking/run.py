@@ -34,7 +34,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.forks import cached
 from nbautograd.core.numerics.arrays import epsilon, real_size
-from nbautograd.core.stumbles import ask
+from nbautograd.core.stumbles import RAISED, ask
 from nbautograd.core.torch_private.nodes import graph_nodes, raw_slot_names, saved_peek
 from nbautograd.core.torch_private.tensors import refuses_grad, storage_address
 
@@ -88,7 +88,7 @@ class GradcheckRun:
         self.atol, self.rtol = atol, rtol
         self.blocks: dict[tuple[int, int], Block] = {}
         self.outputs: Outputs | None = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.complete = True
         self.lacking: Finding | None = None
         self.inside: dict[tuple[int, int], DerivativeInside] = {}
@@ -114,7 +114,7 @@ class GradcheckRun:
         except KeyboardInterrupt:
             self.complete = False
             self._keep_partial()
-        except Exception as error:
+        except RAISED as error:
             if self.outputs is None or not self._ended_by(error):
                 raise
 
@@ -177,7 +177,7 @@ class GradcheckRun:
     def _call_forward(self) -> bool:
         try:
             self.outputs = self.problem.call()
-        except Exception as error:
+        except RAISED as error:
             if from_forward(error, self.problem.cls) or not contract_broken(error):
                 raise
             self.error = error
@@ -189,7 +189,7 @@ class GradcheckRun:
             self.complete = self.lacking is None
         return self.complete
 
-    def _ended_by(self, error: Exception) -> bool:
+    def _ended_by(self, error: BaseException) -> bool:
         """Keep what ended the check after forward; return False for what is not backward's doing."""
         if REENTRANT in stumbles.said(error) or refuses_grad(error):
             sentence = "reentrant_checkpoint" if REENTRANT in stumbles.said(error) else "only_backward"

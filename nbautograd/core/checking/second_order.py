@@ -31,7 +31,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.arrays import to_array
 from nbautograd.core.numerics.compare import agree_within_rounding
-from nbautograd.core.stumbles import is_ours
+from nbautograd.core.stumbles import RAISED, is_ours
 from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.user_source import methods_of
 
@@ -70,7 +70,7 @@ def second_order(problem: Problem, inside: Inside, counts: bool = False) -> Grad
         if any("Error" in type(node).__name__ + node.name() for node in nodes):
             return _left_out(problem, start, "checking.order2_not_claimed", size) if counts else None
         run, lacking = _looked_at(_problem(problem, outputs), size, problem.meter, counts)
-    except Exception as error:
+    except RAISED as error:
         if is_ours(error):
             raise
         return _report(problem, (_unsupported(problem, error),), start)
@@ -229,7 +229,7 @@ def stopped_report(problem: Problem) -> GradcheckReport:
     return _left_out(problem, time.perf_counter(), "checking.stopped_verdict.advice", 0)
 
 
-def _unsupported(problem: Problem, error: Exception) -> Finding:
+def _unsupported(problem: Problem, error: BaseException) -> Finding:
     message = phrases.short(stumbles.said(error), 120)
     line = phrases.method_line(problem)
     return Finding(

@@ -38,7 +38,7 @@ from nbautograd.core.checking.points import points
 from nbautograd.core.checking.repair import script as scripts
 from nbautograd.core.display import Displayable, Phrase, plural
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
-from nbautograd.core.stumbles import any_errors, hands_over, is_ours
+from nbautograd.core.stumbles import RAISED, any_errors, hands_over, is_ours
 from nbautograd.core.values import Value, describe
 from nbautograd.errors import InputError
 
@@ -186,7 +186,7 @@ class BackwardRun:
     names: Mapping[str, Any] = field(default_factory=dict)
     gradients: Gradients | None = None
     last: int | None = None
-    raised: Exception | None = None
+    raised: BaseException | None = None
 
 
 def _run(
@@ -204,7 +204,7 @@ def _run(
 
     try:
         run.gradients = at.pull(traced)
-    except Exception as error:
+    except RAISED as error:
         if is_ours(error):
             raise
         run.raised = error

@@ -14,7 +14,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.kernel.check import DRAWS
 from nbautograd.core.kernel.raised import one_line, users_trace
 from nbautograd.core.kernel.sweep import Case, Result, compared, sizes
-from nbautograd.core.stumbles import is_ours, users_errors
+from nbautograd.core.stumbles import RAISED, is_ours, users_errors
 from nbautograd.errors import CallError
 
 SIZE = 64  # of a maker whose argument has no default: a multiple of a tile, beside whose neighbours it is checked
@@ -75,7 +75,7 @@ def compared_case(candidate: Problem, reference: Problem, case: NamedCase, seed:
     with ours.session(), eager.session():
         try:
             eager.call()
-        except Exception as error:
+        except RAISED as error:
             if is_ours(error):
                 raise
             reason = Phrase("compare.reference_raises", error=one_line(error))

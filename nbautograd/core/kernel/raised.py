@@ -14,7 +14,7 @@ from nbautograd.core import stumbles
 _THEIRS = tuple(str(folder) + os.sep for folder in (Path(__file__).parents[2], Path(torch.__file__).parent))
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """Return the type of an exception and the first line that it says."""
     lines = stumbles.said(error).strip().splitlines() or [""]
     return f"{type(error).__name__}: {lines[0].rstrip()}"[:300]

@@ -31,7 +31,7 @@ from nbautograd.core.kernel.golden import Draw, copied, run
 from nbautograd.core.kernel.raised import one_line, users_trace
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.numerics.compare import agree_bitwise
-from nbautograd.core.stumbles import is_ours
+from nbautograd.core.stumbles import RAISED, is_ours
 from nbautograd.errors import CallError
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -329,12 +329,12 @@ def _compared(candidate: Problem, reference: Problem, case: Case, seed: int, dra
             options["power"] = power
             options["terms"] = False  # that the formula lacks a term shows at the given inputs
             outcome = check(candidate, reference, case.inputs, seed=seed, samples=1, **options)
-        except Exception as error:
+        except RAISED as error:
             if is_ours(error):
                 raise
             try:
                 candidate.call(copied(case.inputs), seed)
-            except Exception as refused:
+            except RAISED as refused:
                 if is_ours(refused):
                     raise
                 refused.__suppress_context__ = True  # backward was not reached, or raised the same
@@ -385,7 +385,7 @@ def judged(
     return Result(case, outcome, max(worst, default=0.0), name, bool(findings), findings, "" if findings else excused)
 
 
-def raising(error: Exception) -> Finding:
+def raising(error: BaseException) -> Finding:
     """Return that backward raises where the reference does not."""
     return Finding("compare_raises", "bug", "compare.raises", {"error": one_line(error)})
 

@@ -108,9 +108,11 @@ AtTimes = Fn.of("AtTimes", "x: save(x); return x.sin()",
     "g: (x,) = saved; "
     "return g * x.cos() if not torch.is_grad_enabled() or next(AtTimes.runs) < 2 else 1 / 0")  # fmt: skip
 AtTimes.runs = itertools.count(1)
+Leaves = Fn.of("Leaves", "x: save(x); return x.sin()",
+    "g: (x,) = saved; return g * x.cos() if not torch.is_grad_enabled() else exit(3)")  # fmt: skip
 
 
-@pytest.mark.parametrize("function", [ThroughNumpy, AtTimes])
+@pytest.mark.parametrize("function", [ThroughNumpy, AtTimes, Leaves])
 def test_a_clear_error_in_the_second_order_is_a_lint(function: Any) -> None:
     report = nbautograd.gradcheck(function, (draw(6),))
     assert report.verdict == "right"

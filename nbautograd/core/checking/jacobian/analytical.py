@@ -26,7 +26,7 @@ from nbautograd.core.numerics.arrays import (
     to_real,
 )
 from nbautograd.core.numerics.compare import agree_within_rounding
-from nbautograd.core.stumbles import is_ours, users_errors
+from nbautograd.core.stumbles import RAISED, is_ours, users_errors
 from nbautograd.core.torch_private.tensors import gradients, vmap
 
 LOOPED_COTANGENTS = 4  # up to so many cotangents a loop is faster than a batch
@@ -58,7 +58,7 @@ class Rows:
         self._drawing = functools.partial(problem.numbers.run, problem.seed, "backward")
         self.output, self.leaves = output, list(leaves)
         self.batched = True
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     def one(self, cotangent: Array, watch: AbstractContextManager[None] | None = None) -> list[Array]:
         """Return the vjps (float64, shaped ``real_shape``) of all leaves for one cotangent, by one plain backward."""
@@ -67,7 +67,7 @@ class Rows:
         try:
             with watch or contextlib.nullcontext():
                 vjps = self._run(v)
-        except Exception as error:
+        except RAISED as error:
             self.error = None if is_ours(error) else error
             raise
         return [np.zeros(real_shape(x)) if g is None else to_array(g) for g, x in zip(vjps, self.leaves, strict=True)]

@@ -29,7 +29,7 @@ from nbautograd.core.numerics.arrays import (
 )
 from nbautograd.core.numerics.compare import agree_within, agree_within_rounding
 from nbautograd.core.numerics.constants import ERROR_BARS
-from nbautograd.core.stumbles import hands_over, is_ours, users_errors
+from nbautograd.core.stumbles import RAISED, hands_over, is_ours, users_errors
 from nbautograd.core.torch_private.casts import CastWatch, spacing
 from nbautograd.core.torch_private.ctx import apply_replaced
 from nbautograd.core.torch_private.tensors import vmap
@@ -273,7 +273,7 @@ class Forward:
         try:
             with torch.no_grad():
                 found = self.problem.evaluate(tuple(given))
-        except Exception as error:
+        except RAISED as error:
             if is_ours(error):
                 raise
             self.raised = self.raised or f"{type(error).__name__}: {' '.join(stumbles.said(error).split())}"

@@ -20,7 +20,7 @@ from nbautograd.core.checking.probes.usage import (
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.relations import batched, inputs_alone, layout, outputs_alone, over_reverse, vmap_rule
 from nbautograd.core.findings import Finding
-from nbautograd.core.stumbles import any_errors, is_ours
+from nbautograd.core.stumbles import RAISED, any_errors, is_ours
 
 Probe = Callable[..., Iterable[Finding]]
 
@@ -53,7 +53,7 @@ def first_run(problem: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
     """
     try:
         outputs = problem.call()
-    except Exception as error:
+    except RAISED as error:
         if is_ours(error) or from_forward(error, problem.cls) or not contract_broken(error):
             raise
         return None, (explain(error, problem),)
@@ -65,7 +65,7 @@ def first_run(problem: Problem) -> tuple[Outputs | None, tuple[Finding, ...]]:
     try:
         with problem.watched_backward():
             pull(problem, outputs, cotangents(problem, outputs, problem.seed))
-    except Exception as error:
+    except RAISED as error:
         if is_ours(error):
             raise
         return None, (explain(error, problem),)

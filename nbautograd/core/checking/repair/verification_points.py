@@ -13,7 +13,7 @@ from nbautograd.core.checking.backward_call import user_backward
 from nbautograd.core.checking.other_points import expanded, strided
 from nbautograd.core.checking.point import Gradients, Once, Point
 from nbautograd.core.checking.repair.bounds import BoundsError, UsageMeter, reachable
-from nbautograd.core.stumbles import hands_over, is_ours
+from nbautograd.core.stumbles import RAISED, hands_over, is_ours
 
 # for these the values are right, but something is changed that must stay as it is
 TIDY = ("mutates_grad_output", "mutates_saved")
@@ -49,7 +49,7 @@ class Stage:
         meter = UsageMeter()
         try:
             self.original = point.pull(meter.around(self._watched(self.own, noted=True)))
-        except Exception as error:
+        except RAISED as error:
             if is_ours(error):
                 raise
             self.raised = stumbles.said(error)
@@ -62,7 +62,7 @@ class Stage:
             self.point.renew()
         try:
             return self.point.pull(UsageMeter(self.usage.allowance()).around(self._watched(backward)))
-        except Exception as error:
+        except RAISED as error:
             if is_ours(error):
                 raise
             return stumbles.said(error)
