@@ -482,6 +482,21 @@ h = x * 2  # made
 h.sum().backward()
 saliency = h.grad
 saliency.abs().max()
+=== assert that a result has a gradient | grad_none_not_a_leaf | h
+x = torch.ones(3, requires_grad=True)
+h = x * 2  # made
+h.sum().backward()
+assert h.grad is not None
+=== assert that all have gradients | unused | net[1].weight
+net = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Linear(1, 1))
+net[0](torch.ones(1, 2)).sum().backward()
+assert all(p.grad is not None for p in net.parameters())
+=== a gradient that is missed, and refused | grad_none_not_a_leaf | h
+x = torch.ones(3, requires_grad=True)
+h = x * 2  # made
+h.sum().backward()
+if h.grad is None:
+    raise RuntimeError("nothing arrived")
 === assert of a loss | not_finite_log_negative | x
 x = torch.tensor([1.0, -1.0], requires_grad=True)
 y = torch.log(x)  # did
@@ -582,6 +597,9 @@ assert scores.shape == (3, 3)
 === None of something else | |
 x = torch.ones(2, requires_grad=True)
 x.grad_fn.name()
+=== a gradient in the words of an assertion | |
+w = torch.ones(2, requires_grad=True)
+assert w.sum() > 9, w.grad
 === assertion | |
 assert torch.zeros(1).item() == 1, "element 0 of tensors does not require grad"
 """

@@ -42,13 +42,17 @@ def symptom_of(program: Program) -> Symptom | None:
     if isinstance(error, (AttributeError, TypeError)) and "NoneType" in words:
         return next(_without_grad(program, here), None)
     by_user = isinstance(here, (ast.Assert, ast.Raise))
+    asked = [here.test] if isinstance(here, ast.Assert) else []
+    asked += _conditions(program, here) if isinstance(here, ast.Raise) else []
+    if (found := next((one for part in asked for one in _without_grad(program, part)), None)) is not None:
+        return found
     if by_user or _NOT_FINITE.search(words):
-        read = [here, *_conditions(program, here)] if isinstance(here, ast.Raise) else [here]
+        read = [here, *asked] if isinstance(here, ast.Raise) else [here]
         return next((one for part in read for one in _not_finite(program, part, infinite=by_user)), None)
     return None
 
 
-def _without_grad(program: Program, here: ast.stmt) -> Iterator[Symptom]:
+def _without_grad(program: Program, here: ast.AST) -> Iterator[Symptom]:
     reads = [n for n in ast.walk(here) if isinstance(n, ast.Attribute) and n.attr == "grad"]
     frame = program.frames[-1][0]
     empty = {n.id for n in ast.walk(here) if isinstance(n, ast.Name) and frame.f_locals.get(n.id, here) is None}
@@ -62,7 +66,7 @@ def _without_grad(program: Program, here: ast.stmt) -> Iterator[Symptom]:
                 yield Symptom("grad_none", one, _better_name(program, one, name))
 
 
-def _looped_over(program: Program, here: ast.stmt, name: str) -> Iterator[torch.Tensor]:
+def _looped_over(program: Program, here: ast.AST, name: str) -> Iterator[torch.Tensor]:
     """Yield the parameters that a comprehension's variable stood for: from Python 3.12 on no frame keeps it."""
     for loop in (n for n in ast.walk(here) if isinstance(n, ast.comprehension) and ast.unparse(n.target) == name):
         owner, _, call = ast.unparse(loop.iter).rpartition(".")
@@ -70,7 +74,7 @@ def _looped_over(program: Program, here: ast.stmt, name: str) -> Iterator[torch.
             yield from module.parameters()
 
 
-def _conditions(program: Program, here: ast.stmt) -> Iterator[ast.AST]:
+def _conditions(program: Program, here: ast.stmt) -> Iterator[ast.expr]:
     blocks = [n for n in ast.walk(_file_tree(program)) if isinstance(n, (ast.If, ast.While))]
     around = [b for b in blocks if b.lineno <= here.lineno <= (b.end_lineno or 0)]
     yield from (block.test for block in sorted(around, key=lambda block: -block.lineno))

@@ -166,6 +166,7 @@ LEAVES = {
     "a step makes a new tensor": "with torch.no_grad(): w -= 0.1 * w.grad",
     "a conversion behind requires_grad": "x = torch.randn(3).double().requires_grad_()",
     "a gradient in a variable": "h = x * 2\nh.retain_grad()",
+    "assert that a result has a gradient": "h = x * 2\nh.retain_grad()",
     "a product with None behind a detach": "h = w * 2",
     "gradients of a frozen layer": None,
 }
