@@ -98,6 +98,8 @@ class Grammar:
                 value, _, rest = text.partition(" ")
             operands.append(rest.strip())
             fields[option.field] = self._value(option, spelling, value) if option.metavar else True
+            if option.metavar == "EXPR" and self.operand and not any(operands):
+                raise self.refused("magics.operand_first", magic=self.magic, option=spelling)
         stray = next(filter(None, operands), "")
         if stray and not self.operand:
             raise self.refused("magics.stray", text=stray)

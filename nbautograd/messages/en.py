@@ -1206,6 +1206,7 @@ SENTENCES: dict[str, str] = {
     "magics.reference_not_callable": "--reference {text} is a value of type {type} that does not depend on the inputs. Give a function such as torch.mul, or an expression that uses the inputs as written in --inputs.",
     "magics.not_expression": "{magic}: `{text}` is not a Python expression ({reason}).",
     "magics.no_call": "{magic} takes what it is to look at, as you would write it: {example}",
+    "magics.operand_first": "{option} takes the rest of the line, so the call comes before it: {magic} f(a, b) {option} torch.mul",
     "magics.not_a_call": "{magic} takes a call with its arguments, but `{text}` is not one. Write it as you would run it: {magic} {call}",
     "magics.not_callable": "{magic}: `{text}` is a value of type {type} and cannot be called.",
     "magics.does_not_fit": "{magic}: these arguments do not fit: {reason}.",

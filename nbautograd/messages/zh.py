@@ -1206,6 +1206,7 @@ SENTENCES: dict[str, str] = {
     "magics.reference_not_callable": "--reference {text} 是一个 {type} 类型的值，与输入无关。请给一个函数如 torch.mul，或者用 --inputs 里的写法组成的表达式。",
     "magics.not_expression": "{magic}：`{text}` 不是 Python 表达式（{reason}）。",
     "magics.no_call": "请在 {magic} 后面写上要查看的代码，写法与平时一样：{example}",
+    "magics.operand_first": "{option} 会取走这一行余下的部分，因此要把调用写在它前面：{magic} f(a, b) {option} torch.mul",
     "magics.not_a_call": "{magic} 后面要写带参数的调用，而 `{text}` 不是。请照运行时的样子写：{magic} {call}",
     "magics.not_callable": "{magic}：`{text}` 是 {type} 类型的值，不能调用。",
     "magics.does_not_fit": "{magic}：参数不合适，{reason}。",

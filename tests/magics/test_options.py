@@ -4,7 +4,7 @@ import pytest
 from IPython.core.error import UsageError
 
 from nbautograd import messages
-from nbautograd.magics.options import TABLE, Options, help_text, parse
+from nbautograd.magics.options import GRADCHECK, TABLE, Options, help_text, parse
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,13 @@ def test_a_wrong_line_is_answered_with_the_nearest_right_one(line: str, says: st
     assert says in str(caught.value)
     assert str(caught.value).endswith("(The cell was not run.)")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["--reference torch.mul f(a, b)", "--order 2 --reference=lambda a, b: a * b f(a, b)"])
+def test_a_reference_that_takes_the_call_with_it_is_answered_with_the_order(line: str) -> None:
+    with pytest.raises(UsageError, match=r"%gradcheck f\(a, b\) --reference torch\.mul$"):
+        GRADCHECK.read(line)
+    assert GRADCHECK.read("f(a, b) --reference a * b") == ("f(a, b)", {"reference": "a * b"})
 
 
 def test_help_names_every_option_in_both_languages() -> None:
