@@ -90,7 +90,7 @@ def _compared(attempt: Attempt, run: Run, truth: Run) -> Failure | None:
     for k, (found, right) in enumerate(zip(run.outputs, truth.outputs, strict=True)):
         which = {"which": k + 1, "count": len(truth.outputs)}
         if found.shape != right.shape:
-            shapes = {"got": list(found.shape), "expected": list(right.shape)}
+            shapes = {"got": tuple(found.shape), "expected": tuple(right.shape)}
             return Failure("forward_shape", "course.forward_shape", {**which, **shapes})
         if found.dtype != right.dtype:
             dtypes = {"got": str(found.dtype)[6:], "expected": str(right.dtype)[6:]}

@@ -11,7 +11,7 @@ from nbautograd.core.graphs.graph import AutogradGraph, Node, collector_paused
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.clusters import Clusters, box_key
 from nbautograd.views.layout.layers import WIDE, layered
-from nbautograd.views.layout.paths import Frame, box_of, chip_boxes, link_paths
+from nbautograd.views.layout.paths import Frame, chip_boxes, link_paths
 from nbautograd.views.layout.sugiyama import order, place
 from nbautograd.views.layout.text import printable, shape_text, text_width
 
@@ -95,7 +95,10 @@ def _boxes(clusters: Clusters, frame: Frame) -> tuple[list[Box], list[Path]]:
         c = cluster.content
         x = frame.x[i] - c.width // 2
         y = frame.top[i]
-        box = box_of(cluster.key, c, cluster.nodes, x, y, cluster.fan_in, cluster.freed, cluster.frozen)
+        box = Box(
+            cluster.key, c.kind, cluster.nodes, x, y, c.width, c.height, c.lines, c.title,
+            cluster.fan_in, cluster.freed, cluster.frozen,
+        )  # fmt: skip
         boxes.append(box)
         if cluster.rights or cluster.lefts:
             chips, edges = chip_boxes(cluster, box)

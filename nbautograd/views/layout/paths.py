@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from nbautograd.views.layout import Box, Path
 from nbautograd.views.layout.clusters import (
@@ -16,7 +15,6 @@ from nbautograd.views.layout.clusters import (
     arrow_length,
     stack_height,
 )
-from nbautograd.views.layout.contents import Content
 from nbautograd.views.layout.layers import GUTTER, LANES, Stack, columns
 from nbautograd.views.layout.text import text_width
 
@@ -190,49 +188,12 @@ def _curve(points: list[Point], end: Point) -> None:
     points += [(x, middle), (end[0], middle), end]
 
 
-def box_of(
-    key: str,
-    content: Content,
-    nodes: tuple[int, ...],
-    x: int,
-    y: int,
-    fan_in: int = 0,
-    freed: bool = False,
-    frozen: bool = False,
-) -> Box:
-    """Return a box at its place."""
-    fields: dict[str, Any] = {
-        "key": key,
-        "kind": content.kind,
-        "nodes": nodes,
-        "x": x,
-        "y": y,
-        "width": content.width,
-        "height": content.height,
-        "lines": content.lines,
-    }
-    if content.title:
-        fields["title"] = content.title
-    if fan_in:
-        fields["fan_in"] = fan_in
-    if freed:
-        fields["freed"] = True
-    if frozen:
-        fields["frozen"] = True
-    return Box(**fields)
-
-
 def _path(
     keys: tuple[str, str], carried: ClusterLink | ClusterChip, points: tuple[Point, ...], spot: Point | None
 ) -> Path:
     """Return a path, its label at a spot; without a spot it has none."""
-    fields: dict[str, Any] = {"source": keys[0], "target": keys[1], "edges": carried.edges, "points": points}
-    if spot:
-        fields["label"] = carried.label
-        fields["label_x"], fields["label_y"] = spot
-    if carried.style:
-        fields["style"] = carried.style
-    return Path(**fields)
+    label, label_x, label_y = (carried.label, *spot) if spot else ("", 0, 0)
+    return Path(*keys, carried.edges, points, label, label_x, label_y, carried.style)
 
 
 def chip_boxes(cluster: Cluster, box: Box) -> tuple[list[Box], list[Path]]:
@@ -245,7 +206,8 @@ def chip_boxes(cluster: Cluster, box: Box) -> tuple[list[Box], list[Path]]:
         for chip in chips:
             content = chip.content
             x = box.x + box.width + arrow if rightwards else box.x - arrow - content.width
-            boxes.append(box_of(chip.key, content, chip.nodes, x, y))
+            size = content.width, content.height
+            boxes.append(Box(chip.key, content.kind, chip.nodes, x, y, *size, content.lines, content.title))
             paths.append(_short(chip, boxes[-1], box, rightwards))
             y += content.height + CHIP_GAP
     return boxes, paths
