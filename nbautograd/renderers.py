@@ -11,6 +11,7 @@ RENDERERS = {
     "reproduction": "inspection.repro:save_repro",
     "redact": "inspection.redacted:redacted",
     "svg": "views.svg:svg",
+    "dot": "views.dot:dot",
     "collapse": "core.graphs.folding:collapse",
     "slow motion": "core.checking.slow_motion:slow_motion",
     "warnings of a call": "core.contract.call_rules:broken_rules",

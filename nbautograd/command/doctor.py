@@ -51,6 +51,7 @@ def checks() -> Iterator[Check]:
     yield _lab_extension()
     yield _kernel()
     yield _recording()
+    yield _dot()
 
 
 def _home() -> Path:
@@ -174,6 +175,13 @@ def _records() -> bool:
         Triple.apply(torch.ones((), requires_grad=True)).backward()  # type: ignore[no-untyped-call]
     methods = [call.method for call in log] == ["forward", "setup_context", "backward"]
     return methods and {call.forward for call in log[1:]} == {log[0].index}
+
+
+def _dot() -> Check:
+    from shutil import which
+
+    found = which("dot")
+    return Check("dot", "✓", found) if found else Check("dot", "·", text("command.doctor.dot"))
 
 
 # package -> its extension of JupyterLab, and the major version of that which belongs to the Python half:

@@ -21,7 +21,7 @@ from nbautograd.course.rehearse import AnswerCheck, passed_untouched, rehearse
 from nbautograd.course.source import Source, SourceError
 from nbautograd.course.translations import languages, stale
 
-PINNED = ("nbautograd", "torch", "numpy", "matplotlib", "ipywidgets", "anywidget", "ipython", "jupyterlab")
+PINNED = ("nbautograd", "torch", "numpy", "matplotlib", "ipywidgets", "anywidget", "graphviz", "ipython", "jupyterlab")
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a zip without a time in it is the same each time
 
 

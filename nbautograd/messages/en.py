@@ -464,6 +464,7 @@ SENTENCES: dict[str, str] = {
     "command.doctor.kernel_missing": "no kernel named python3: `{python} -m ipykernel install --sys-prefix`",
     "command.doctor.recording": "calls of a Function are recorded and linked",
     "command.doctor.recording_fails": "calls of a Function are not recorded as they ran: {reason}",
+    "command.doctor.dot": "not found, not needed: nbautograd draws graphs itself",
     "command.report_bug.title": "nbautograd failed by itself",
     "command.report_bug.none": "No error of nbautograd is recorded here. Paste the sentence that sent you, or pass the JSON of the report.",
     "command.report_bug.last": "Add the Function, if you may share it. No value of your tensors is in this text.",

@@ -464,6 +464,7 @@ SENTENCES: dict[str, str] = {
     "command.doctor.kernel_missing": "没有名为 python3 的内核：`{python} -m ipykernel install --sys-prefix`",
     "command.doctor.recording": "Function 的调用能被记录并相互关联",
     "command.doctor.recording_fails": "Function 的调用没有按运行情况被记录：{reason}",
+    "command.doctor.dot": "没有找到，也不需要：nbautograd 自己会画图",
     "command.report_bug.title": "nbautograd 自身出错",
     "command.report_bug.none": "这里没有记录 nbautograd 自身的错误。请粘贴提示你来此的那句话，或给出报告的 JSON。",
     "command.report_bug.last": "如果可以公开，请附上该 Function。这段文字不含你的张量的任何数值。",

@@ -19,7 +19,7 @@ from nbautograd.messages import catalogue
 def test_all_is_well_here(capsys):
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
-    for name in ("python", "torch", "anywidget", "anywidget.js", "ipywidgets.js", "kernel", "recording"):
+    for name in ("python", "torch", "anywidget", "anywidget.js", "ipywidgets.js", "kernel", "recording", "dot"):
         assert re.search(rf"^[✓·] {re.escape(name)} ", said, re.MULTILINE), said
     assert said.endswith("Everything is in order.\n")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("IPython", "matplotlib", "PIL", "anywidget", "ipywidgets", "nbconvert", "jupyterlab")
+HEAVY = ("IPython", "matplotlib", "PIL", "anywidget", "ipywidgets", "graphviz", "nbconvert", "jupyterlab")
 
 
 def brought_in(statement: str, root: Path) -> set[str]:

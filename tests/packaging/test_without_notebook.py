@@ -36,7 +36,7 @@ import torch
 def test_sine(assert_gradients):
     assert_gradients(torch.sin, torch.randn(3, dtype=torch.float64, requires_grad=True))
 """
-ABSENT = ("PIL", "matplotlib", "ipywidgets", "anywidget", "IPython")
+ABSENT = ("PIL", "matplotlib", "ipywidgets", "anywidget", "graphviz", "IPython")
 
 
 def needed(*names: str) -> set[str]:

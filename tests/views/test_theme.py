@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nbautograd.views import svg, theme
+from nbautograd.views import dot, svg, theme
 from nbautograd.views.theme import TONES, contrast
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,10 +57,12 @@ def test_the_front_end_holds_the_colours_and_types_of_the_table_and_the_tree():
 NAMED = re.compile(r"""["'](?:black|white|gr[ae]y|red|green|blue|yellow|orange)["']|rgba\(\d+,""")
 
 
-def test_pictures_take_their_colours_from_the_table():
+def test_pictures_and_dot_take_the_same_colours():
     sheet = svg.style_sheet(svg.RULES)
     light, dark = sheet.split("@media(prefers-color-scheme:dark)")
     known = {colour.light for colour in theme.NAMED.values()}, {colour.dark for colour in theme.NAMED.values()}
     for part, colours in zip((light, dark), known, strict=True):
         assert set(re.findall(r"#[0-9a-f]{6}", part)) <= colours
+    looks = {value for look in dot.LOOKS.values() for value in look.values() if value.startswith("#")}
+    assert looks <= known[0]
     assert theme.colours("dark")[theme.PAPER_INDEX] == theme.PAPER.dark

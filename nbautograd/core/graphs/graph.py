@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from nbautograd.core.display import Displayable, Phrase, plural, render
 from nbautograd.core.graphs.names import NamedTensors
@@ -258,6 +258,10 @@ class AutogradGraph(Displayable):
         """
         svg: str = render("svg", self, lens=lens, boxes=boxes)
         return svg
+
+    def to_dot(self) -> Any:
+        """Return the graph as a ``graphviz.Digraph`` with the same information, for whoever has ``dot``."""
+        return render("dot", self)
 
     def __repr__(self) -> str:
         return f"<AutogradGraph {plural(len(self.nodes), 'node')}, {plural(len(self.edges), 'edge')}>"

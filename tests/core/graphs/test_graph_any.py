@@ -131,3 +131,4 @@ def test_any_program_is_folded_without_a_cycle_and_drawn(program, most):
     for picture in (graph.to_svg(), folded.to_svg(), graph.to_svg(lens="memory")):
         assert picture.startswith("<svg")
         assert picture.endswith("</svg>")
+    assert graph.to_dot().source.count("[label=") >= len(graph.nodes)

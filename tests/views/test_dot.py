@@ -1,0 +1,49 @@
+"""The Digraph: the same information, every name escaped, no program needed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+import torch
+
+import nbautograd
+
+EVIL = '<b>"\\N {x|y}" -> </b>'
+
+
+def test_names_are_escaped():
+    x = torch.ones(2, requires_grad=True)
+    source = nbautograd.graph({EVIL: (x * 2).sum()}, names={EVIL: x}).to_dot().source
+    assert "label=<" not in source
+    assert '\\"' in source
+    assert "\\\\N" in source
+
+
+@pytest.mark.usefixtures("saved_tensors_shown")
+def test_ghosts_versions_norms_and_the_first_nan_are_there():
+    a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
+    source = nbautograd.graph((a.detach() * b).sum()).to_dot().source
+    assert re.search(r'x0 \[label="a 3" style="dashed,rounded" tooltip=a\]', source)
+    assert re.search(r"n1 -> x0 \[label=detach style=dashed\]", source)
+    assert "No gradient reaches `a`" in source
+    y = a.exp()
+    z = (y * b).sum()
+    with torch.no_grad():
+        y.add_(1)
+    source = nbautograd.graph(z).to_dot().source
+    assert "y: v0 → v1 · line" in source
+    assert 'label="v0 → v1" color="#b9262f"' in source
+    assert "keeps 12 B" in source
+    x = torch.zeros(2, requires_grad=True)
+    assert "the first NaN" in nbautograd.backward((x / x).exp().sum()).to_dot().source
+    assert "|g| 1.73" in nbautograd.backward((a * b).sum()).to_dot().source
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="needs the dot program")
+def test_dot_takes_clusters_ghosts_and_notes():
+    a, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    for _ in range(30):
+        y = y.sin()
+    assert b"<svg" in nbautograd.graph((a.detach() * y).sum()).to_dot().pipe("svg")
