@@ -484,8 +484,8 @@ def in_place(method: str) -> bool:
     return method.endswith("_") and not method.startswith(("_", "requires_grad", "detach"))
 
 
-def names_read(value: ast.expr) -> frozenset[str]:
-    """Return the names that an expression reads."""
+def names_read(value: ast.AST) -> frozenset[str]:
+    """Return the names in a piece of source."""
     return frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
 
 

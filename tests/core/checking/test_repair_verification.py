@@ -178,3 +178,19 @@ def test_autograd_of_forward_counts_only_where_a_difference_bears_it_out() -> No
         assert borne_out(kinked, outputs, [v[0][:2]], kinked.vjp(outputs, [v[0][:2]]), 0) == {}
     (fix,) = fixes_of(Detached, (draw(5),))
     assert fix.source.strip() == "return 4 * g * ctx.saved_tensors[0]"
+
+
+HEADS, THREE = 4, 3
+rows = torch.ones(3, 3)  # a variable of the notebook, called as an argument of forward is
+DividedByAGlobal = Fn.of("DividedByAGlobal", "rows: return rows.t() / HEADS", "g: return g.t()")
+TimesAGlobal = Fn.of("TimesAGlobal", "rows: save(rows); return rows * THREE", "g: return g")
+Untransposed = Fn.of("Untransposed", "rows: return rows.t() / HEADS", "g: return g / HEADS")
+
+
+@pytest.mark.parametrize(
+    ("function", "fix"),
+    [(DividedByAGlobal, []), (TimesAGlobal, []), (Untransposed, ["return g.t() / HEADS"])],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_no_fix_holds_for_one_value_of_what_is_read_outside_the_function(function, fix) -> None:
+    assert [one.source.strip() for one in fixes_of(function, draw(3, 3))] == fix

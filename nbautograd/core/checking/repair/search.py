@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import functools
 import inspect
@@ -149,10 +150,6 @@ class Repair:
         hints, near = self._hints(findings), self._near(findings)
         idle_spans, nothing = self._idle(wrong), any(x is None for x in self.problem.inputs)
 
-        cls: Any = self.problem.cls
-        read = (*names_outside(self.script.function, cls), *vars(cls).items())  # without Python 3.13's __firstlineno__
-        outside = {float(value) for name, value in read if type(value) in (int, float) and not name.startswith("__")}
-
         def wanted(script: Script, edit: Edit) -> bool:
             gone = nothing and "None" in edit.replacement  # for good
             inside = (any(a[:2] >= b[:2] and a[2:] <= b[2:] for b in idle_spans) for a in map(span, edit.nodes))
@@ -170,10 +167,25 @@ class Repair:
             refuted = enough or says_nothing(text, script.text)
             refuted = refuted or self._large_enough(script, edit, stages, inputs)
             refuted = refuted or self._unseen(script, text, stages, inputs)
-            # where a change writes out a number that is read outside the Function, there it may be another
-            if not refuted and outside.isdisjoint(numbers_in(text) - numbers_in(script.text)):
+            if not refuted and not self._from_outside(text):
                 found.append(Mended(script.tidied(edit.changes), inputs, edit.cost, tuple(edit.kind.split(BOTH))))
         return self._whole(found, stages, wrong)
+
+    def _from_outside(self, text: str) -> bool:
+        """Return True for a change that writes out a number that is read outside the Function, or reads a tensor there.
+
+        There it may be another, and no point has another one. A name of forward's that backward lacks is such a tensor
+        where a variable of the notebook has it.
+        """
+        assert self.script is not None
+        cls, user = self.problem.cls, self.script.function
+        read = (*names_outside(user, cls), *vars(cls).items())  # without Python 3.13's __firstlineno__
+        outside = {float(value) for name, value in read if type(value) in (int, float) and not name.startswith("__")}
+        brought = user_source.names_read(ast.parse(text)) - user_source.names_read(self.script.tree)
+        held = (user.__globals__.get(name) for name in brought)
+        return bool(outside & (numbers_in(text) - numbers_in(self.script.text))) or any(
+            isinstance(value, (Tensor, int, float)) for value in held
+        )
 
     def _large_enough(self, script: Script, edit: Edit, stages: Stages, mended: frozenset[int]) -> bool:
         """Return True for a number that only has to be large enough, as the end of a loop: one more mends it too."""
