@@ -22,7 +22,7 @@ from nbautograd.core.findings import Finding, validated_hints
 from nbautograd.core.kernel.cases import Maker, NamedCase, compared_case, fullest, maker_of, named_cases
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
 from nbautograd.core.kernel.compiled import BACKENDS, compiled
-from nbautograd.core.kernel.golden import Pair, readable, run
+from nbautograd.core.kernel.golden import Pair, RaisedError, readable, run
 from nbautograd.core.kernel.layouts import INPUTS, layout_cases
 from nbautograd.core.kernel.raised import users_trace
 from nbautograd.core.kernel.sharded import sharded
@@ -35,6 +35,7 @@ from nbautograd.core.kernel.sweep import (
     judged,
     raising,
     refusal,
+    refused_by_reference,
     repeated,
     risk_cases,
     settled_by_size,
@@ -228,6 +229,7 @@ class Compare:
         self.smallest: Case | None = None
         self.interrupted = False
         self.trace = ""
+        self.reason: Phrase | str = ""  # why nothing was compared at the inputs
         self._start = time.perf_counter()
         self._steps = 0
 
@@ -284,11 +286,15 @@ class Compare:
         theirs = run(self.reference, draw)  # what it raises is its author's
         try:
             self.outcome = check(self.candidate, self.reference, seed=self.seed, power=True, done=self._done)
-        except RAISED as error:
+        except RaisedError as raised:
+            self.findings.append(raising(raised.error))
+            self.trace = users_trace(raised.error)
+            return
+        except RAISED as error:  # it ran in the dtype of the inputs, not in float64
             if is_ours(error):
                 raise
-            self.findings.append(raising(error))
-            self.trace = users_trace(error)
+            said = refused_by_reference(Case(self.candidate.inputs), error)
+            self.reason, self.trace = said.excused, said.trace
             return
         self.findings += self.outcome.findings
         self.values = list(zip(run(self.candidate, draw).tensors, theirs.tensors, strict=False))
@@ -415,7 +421,7 @@ class Compare:
         for note in notes([one for one in self.stumbled if one.decides]):
             return "cannot tell", note.phrase("what") or ""
         if self.outcome is None:
-            return "cannot tell", stopped(self.clock, "verdict").message if self.clock.ended else ""
+            return "cannot tell", stopped(self.clock, "verdict").message if self.clock.ended else self.reason
         endless = [one.name for one, track in zip(quantities, tracks, strict=True) if track.unknown]
         if endless:
             return "cannot tell", Phrase("compare.golden_not_finite", names=", ".join(endless))

@@ -54,9 +54,8 @@ def findings_of(results: Sequence[Result], least: Case | None) -> Iterator[Findi
         if kind in ("mixed", "autocast", "large", "stacked"):
             layout = Phrase(f"views.compare_change.{kind}")
             params["what"] = Phrase("compare.layout.what", layout=layout, cause=params["cause"])
-            stacked = kind == "stacked"
-            code = f"compare_{'layout' if stacked else kind}"
-            yield Finding(code, "bug" if stacked else "lint", f"compare.{kind}", params)
+            code = "compare_layout" if kind == "stacked" else f"compare_{kind}"
+            yield Finding(code, "bug" if case.fatal else "lint", f"compare.{kind}", params)
         elif kind == "odd":
             yield Finding("compare_sizes", "lint", "compare.odd", params)
         elif kind == "case":

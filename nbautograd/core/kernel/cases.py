@@ -10,10 +10,8 @@ from typing import Any
 import torch
 
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.display import Phrase
 from nbautograd.core.kernel.check import DRAWS
-from nbautograd.core.kernel.raised import one_line, users_trace
-from nbautograd.core.kernel.sweep import Case, Result, compared, sizes
+from nbautograd.core.kernel.sweep import Case, Result, compared, refused_by_reference, sizes
 from nbautograd.core.stumbles import RAISED, is_ours, users_errors
 from nbautograd.errors import CallError
 
@@ -78,8 +76,7 @@ def compared_case(candidate: Problem, reference: Problem, case: NamedCase, seed:
         except RAISED as error:
             if is_ours(error):
                 raise
-            reason = Phrase("compare.reference_raises", error=one_line(error))
-            return Result(row, excused=reason, trace=users_trace(error))
+            return refused_by_reference(row, error)
         return compared(ours, eager, row, seed, DRAWS, power=True)
 
 

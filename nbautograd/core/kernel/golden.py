@@ -20,6 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from nbautograd.core.checking.prepared_inputs import is_floating, unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.directional import random_direction
+from nbautograd.core.stumbles import RAISED, is_ours
 from nbautograd.core.torch_private.precision import InFloat32, InFloat64, RandomNumbers, RandomRounding
 
 MOST_BEFORE = 64  # elements of a storage that stand before a copy at least, where more stood before the original
@@ -91,6 +92,18 @@ def coarsest(tensors: Sequence[Any]) -> torch.dtype | None:
     """Return the floating dtype with the fewest digits among these, of complex ones that of their parts; else None."""
     dtypes = [t.dtype.to_real() for t in tensors if is_floating(t)]
     return max(dtypes, key=lambda dtype: float(torch.finfo(dtype).eps), default=None)
+
+
+class RaisedError(Exception):
+    """What a Function raises where its reference ran.
+
+    Attributes:
+        error: the exception.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Pair:
@@ -183,8 +196,13 @@ class Pair:
         return replace(measured, samples=rounded)
 
     def compute(self, draw: Draw) -> Values:
-        """Run the Function at a draw."""
-        return run(self.candidate, draw)
+        """Run the Function at a draw; what it raises is told apart from what the reference raises."""
+        try:
+            return run(self.candidate, draw)
+        except RAISED as error:
+            if is_ours(error):
+                raise
+            raise RaisedError(error) from error
 
 
 def run(

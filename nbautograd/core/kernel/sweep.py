@@ -27,7 +27,7 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import Outcome, check
-from nbautograd.core.kernel.golden import Draw, copied, run
+from nbautograd.core.kernel.golden import Draw, RaisedError, copied, run
 from nbautograd.core.kernel.raised import one_line, users_trace
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.numerics.compare import agree_bitwise
@@ -329,9 +329,7 @@ def _compared(candidate: Problem, reference: Problem, case: Case, seed: int, dra
             options["power"] = power
             options["terms"] = False  # that the formula lacks a term shows at the given inputs
             outcome = check(candidate, reference, case.inputs, seed=seed, samples=1, **options)
-        except RAISED as error:
-            if is_ours(error):
-                raise
+        except RaisedError as raised:
             try:
                 candidate.call(copied(case.inputs), seed)
             except RAISED as refused:
@@ -339,14 +337,15 @@ def _compared(candidate: Problem, reference: Problem, case: Case, seed: int, dra
                     raise
                 refused.__suppress_context__ = True  # backward was not reached, or raised the same
                 return Result(case, refused=one_line(refused), trace=users_trace(refused))
-            trace, finding = users_trace(error), raising(error)
-            # who is refused loudly gets no wrong gradient; the layout of grad_output is not the caller's choice, and
-            # more dimensions are nobody's promise
-            if case.change == "stacked":
-                return Result(case, refused=one_line(error), trace=trace)
+            error, trace, finding = raised.error, users_trace(raised.error), raising(raised.error)
+            # who is refused loudly gets no wrong gradient; the layout of grad_output is not the caller's choice
             if not case.required and not any(one.startswith("grad_") for one in case.layouts):
                 return Result(case, findings=(finding,), refused=one_line(error), trace=trace)
             return Result(case, ratio=math.inf, wrong=True, findings=(finding,), trace=trace)
+        except RAISED as error:
+            if is_ours(error):
+                raise
+            return refused_by_reference(case, error)
     return judged(candidate, reference, case, outcome, seed, draws, power=power)
 
 
@@ -382,7 +381,15 @@ def judged(
         excused = excused or Phrase("compare.no_gradient_to_see")
     if findings and case.layouts and compared(candidate, reference, laid_in_order(case), seed, draws).wrong:
         findings, excused = (), Phrase("compare.not_the_layout")
+    if case.change == "stacked" and not case.asked and any(tracks[k].quantity.kind == "output" for k in outcome.wrong):
+        case = replace(case, fatal=False)  # another function there, which nobody asked for
     return Result(case, outcome, max(worst, default=0.0), name, bool(findings), findings, "" if findings else excused)
+
+
+def refused_by_reference(case: Case, error: BaseException) -> Result:
+    """Return that nothing can be told where the reference raises."""
+    reason = Phrase("compare.reference_raises", error=one_line(error))
+    return Result(case, excused=reason, trace=users_trace(error))
 
 
 def raising(error: BaseException) -> Finding:

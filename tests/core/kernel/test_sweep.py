@@ -161,6 +161,39 @@ def test_one_more_dimension_is_a_batch_of_what_the_reference_gives() -> None:
     assert one_more_dimension(refused) is None
 
 
+def by_rows(fault: str) -> Callable[..., Tensor]:
+    """Scale each row; with more dimensions another function, a wrong gradient, or a shape that torch refuses."""
+
+    def forward(x: Tensor, s: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        y = (x.reshape(len(s), -1) * s[:, None]).reshape(x.shape) if fault == "forward" else x * s[:, None]
+        return y, (x, s)
+
+    def backward(saved: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, s = saved
+        whole = (g * x).sum(-1).reshape(-1, len(s)).sum(0)
+        dx = g * s[:, None]
+        return dx.flatten(0, -2) if fault == "raises" else dx * 2.0 ** (x.dim() - 2), whole
+
+    return function(forward, backward)
+
+
+@pytest.mark.parametrize(
+    ("fault", "verdict", "code", "kind"),
+    [
+        ("forward", "right", "compare_layout", "lint"),  # nobody asked for that function
+        ("gradient", "wrong", "compare_layout", "bug"),
+        ("raises", "right", "compare_refuses", "lint"),
+    ],
+)
+def test_one_more_dimension_is_a_fault_where_forward_takes_it_for_the_same(
+    fault: str, verdict: str, code: str, kind: str
+) -> None:
+    report = compare(by_rows(fault), lambda x, s: x * s[:, None], (*inputs(3, 40), *inputs(3)))
+    assert [report.verdict, *((one.code, one.kind) for one in report.findings)] == [verdict, (code, kind)]
+    (row,) = (case for case in report.cases if case.change == "stacked")
+    assert row.verdict == ("cannot tell" if fault == "raises" else "wrong")
+
+
 def test_strides_of_one_input_that_are_taken_for_those_of_another() -> None:
     def backward(saved: Any, g: Tensor) -> tuple[Tensor, Tensor]:
         q, k = saved
@@ -283,6 +316,27 @@ def test_a_backward_that_refuses_a_layout_loudly_is_a_risk_and_gives_nobody_a_wr
 def test_a_backward_that_raises_at_shapes_that_were_asked_for_is_wrong_there() -> None:
     report = check(refuses_odd, 4, 64, sizes=[(4, 33)])
     assert (report.verdict, report.findings[0].code) == ("wrong", "compare_sizes")
+
+
+def tanh_but_of_float64(x: Tensor) -> Tensor:
+    if x.dtype is torch.float64:
+        raise TypeError("no float64")
+    return torch.tanh(x)
+
+
+@pytest.mark.parametrize(
+    ("eager", "verdicts"),
+    [
+        (lambda x: torch.tanh(x.view(-1)).view(x.shape), ["right", ["cannot tell"]]),
+        (tanh_but_of_float64, ["cannot tell", ["cannot tell"]]),
+    ],
+    ids=["a layout", "float64"],
+)
+def test_what_the_reference_raises_is_never_the_backward_of_the_function(eager: Any, verdicts: list[Any]) -> None:
+    report = compare(torch.tanh, eager, inputs(4, 40), sizes=(), layouts=["transposed"])
+    assert [report.verdict, [case.verdict for case in report.cases]] == verdicts
+    assert not report.findings
+    assert {str(case.reason).partition(":")[0] for case in report.cases} == {"The reference itself raises"}
 
 
 def misread(d: Tensor, g: Tensor) -> Tensor:
