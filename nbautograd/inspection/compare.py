@@ -360,7 +360,7 @@ class Compare:
         if self.maker is not None and self.maker.sizes:
             made = [one.case for one in self.results if one.wrong and one.case.name]
             self.smallest = min(made, key=lambda case: elements(case.inputs), default=None)
-        elif failing and not self.findings:
+        elif failing and not given:
             self.smallest = smallest(self.candidate, self.reference, failing[0], self.seed)
         elif given:
             self.smallest = smallest(self.candidate, self.reference, Case(self.candidate.inputs), self.seed)
@@ -381,8 +381,10 @@ class Compare:
             for k, track in enumerate(tracks)
         )
         findings = tuple(self.findings)
-        if not any(finding.kind == "bug" for finding in findings):  # else the sweep shows the same once more
-            findings = (*findings_of(self.results, self.smallest), *findings)
+        if outcome is not None and not wrong:  # else the sweep shows the same once more
+            swept = tuple(findings_of(self.results, self.smallest))
+            broken = any(finding.kind == "bug" for finding in findings)  # a layout may show what that breaks
+            findings = (*findings, *swept) if broken else (*swept, *findings)
         findings = (*findings, *notes(self.stumbled))
         verdict, reason = self._verdict(quantities, tracks, findings)
         source, code = candidate.source, None if candidate.direct else getattr(candidate.fn, "__code__", None)

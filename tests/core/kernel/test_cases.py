@@ -56,6 +56,12 @@ def cases() -> Iterator[tuple[str, Arguments]]:
     yield "ragged 5/7/19", arguments(5, 7, 19)
 
 
+def test_a_callable_around_a_function_is_what_every_case_compares() -> None:
+    whole = [("even", arguments(4, 8, 2)), ("a tail", arguments(6, 2))]
+    report = compare(lambda x, k: 2 * Ragged.apply(x, k), lambda x, k: 2 * ragged_softmax(x, k), cases=whole)
+    assert {case.name: case.verdict for case in report.cases} == {"even": "right", "a tail": "right"}
+
+
 def test_each_named_case_is_a_row_and_the_wrong_one_is_named() -> None:
     report = compare(Ragged, ragged_softmax, cases=cases)
     assert (report.verdict, [finding.code for finding in report.findings]) == ("wrong", ["compare_case"])

@@ -345,6 +345,11 @@ def misread(d: Tensor, g: Tensor) -> Tensor:
     return (flat.reshape(g.shape).float() / g.float() * d).nan_to_num()
 
 
+def test_a_breach_of_the_contract_hides_no_wrong_gradient_of_a_layout() -> None:
+    report = check(lambda d, g: g.copy_(misread(d, g)), 5, 8, layouts=["grad_transposed"])
+    assert [finding.code for finding in report.findings][:2] == ["mutates_grad_output", "compare_layout"]
+
+
 def test_a_layout_is_blamed_only_where_the_same_values_in_order_are_right() -> None:
     x = inputs(40, 48)
     rows = Case(x, "grad_transposed", layouts=("grad_transposed",), arrange=transposed)
