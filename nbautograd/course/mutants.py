@@ -14,23 +14,11 @@ import torch
 from nbautograd.core.checking.other_arguments import constants_in
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.checking.repair.grammar import edits
-from nbautograd.core.checking.repair.script import (
-    Change,
-    Edit,
-    Hints,
-    Script,
-    dims,
-    names,
-    read,
-    subexpressions,
-    tight,
-)
-from nbautograd.core.pytrees import tensors
+from nbautograd.core.checking.repair.script import Edit, Hints, Script, dims, names, read
 from nbautograd.course.attempt import Gradients, close, cotangents, forward, ready, vjp
 
 COUNT = 20
 CLEARLY = 1e-3  # by how much of the largest element a mutant's gradient must be off
-ALIKE = 1e-9
 Test = Callable[[Any], object]
 
 
@@ -63,8 +51,6 @@ def copy(function: Any) -> Any:
 def mutants(function: Any, points: Iterable[tuple[Any, ...]], count: int = COUNT, seed: int = 0) -> tuple[Mutant, ...]:
     """Make mutants of a Function: edits of its backward that run, give finite values, and are wrong.
 
-    What the backward does not need has none: it is left out before.
-
     Args:
         function: the Function, with a right backward.
         points: inputs, each a tuple; a mutant is off at one of them at least, and not as another one is at all.
@@ -95,7 +81,6 @@ def mutants(function: Any, points: Iterable[tuple[Any, ...]], count: int = COUNT
         right = [_gradients(function, inputs, k) for k, inputs in enumerate(given)]
     if script is None or any(gradients is None for gradients in right):
         return ()
-    script = _needed(script, function, given)
     made: list[Mutant] = []
     seen = [right]
     for edit in _in_turn(_edits(script, function), seed):
@@ -113,51 +98,6 @@ def mutants(function: Any, points: Iterable[tuple[Any, ...]], count: int = COUNT
         if len(made) == count:
             break
     return tuple(made)
-
-
-def _needed(script: Script, function: Any, given: Sequence[tuple[Any, ...]]) -> Script:
-    """Return the backward with each expression exchanged for a part of it, as long as it returns the same."""
-    with quiet():
-        right = [_returned(function.backward, function, inputs, k) for k, inputs in enumerate(given)]
-        for change in _shorter(script):
-            backward = script.compiled(script.changed([change]))
-            smaller = script.with_text(script.tidied([change])) if backward is not None else None
-            if smaller is not None:
-                found = (_returned(backward, function, inputs, k) for k, inputs in enumerate(given))
-                if all(a is not None and _agree(a, b, ALIKE) for a, b in zip(found, right, strict=True)):
-                    return _needed(smaller, function, given)
-    return script
-
-
-def _returned(backward: Any, function: Any, inputs: tuple[Any, ...], number: int) -> Gradients | None:
-    """Return the tensors that a backward returns, in their own shapes: the engine would sum what was broadcast."""
-    kept: list[Any] = []
-
-    def noted(ctx: Any, *grads: Any) -> Any:
-        kept.append(backward(ctx, *grads))
-        return kept[-1]
-
-    noting = type(function.__name__, (function,), {"backward": staticmethod(noted)})
-    return None if _gradients(noting, inputs, number) is None else tuple(tensors(kept))
-
-
-def _shorter(script: Script) -> Iterator[Change]:
-    """Yield each expression with a part of it to stand in its place, those that leave out the most first."""
-    values = [
-        node.value
-        for node in ast.walk(script.tree)
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)) and node.value is not None
-    ]
-    pairs = [
-        (node, part)
-        for value in values
-        for node in subexpressions(value)
-        if isinstance(node, (ast.BinOp, ast.Call, ast.IfExp, ast.UnaryOp))
-        for part in subexpressions(node)
-        if part is not node
-    ]
-    longest = sorted(pairs, key=lambda pair: len(script.source(pair[1])) - len(script.source(pair[0])))
-    yield from ((node, tight(script, part)) for node, part in longest)
 
 
 def objection(test: Test, function: Any) -> str | None:

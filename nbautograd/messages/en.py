@@ -834,7 +834,7 @@ SENTENCES: dict[str, str] = {
     "course.n15.refused": "Your test objects to your own operation, handed to it as a copy, or with a wrapped backward: {error}",
     "course.n15.same": "`example` gives the same numbers for the seeds {one} and {other}. A check at one point is one check, however often it is made.",
     "course.n15.survivors": "{count} of {whole} mutants survive. One of them:\n{mutant}",
-    "course.n15.too_short": "Right. But of what this backward needs {count} mutants can be made, and {whole} are wanted; what could be left out does not count. Write it as a `def` with its lines in it, and choose an operation with enough to it.",
+    "course.n15.too_short": "Right. But of this backward {count} mutants can be made, and {whole} are wanted. Write it as a `def` with its lines in it, and choose an operation with enough to it.",
     "course.n15.zero": "A backward whose gradients are all 0 gets through.",
     "course.n16.blamed": "`{what}`: `watch.first` is {got}, and nothing is to be blamed: all is finite, or something among the arguments was not before the operation began.",
     "course.n16.left_over": "A new log begins with {got}, which another one saw. Whose list is `names`?",

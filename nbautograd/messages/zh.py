@@ -834,7 +834,7 @@ SENTENCES: dict[str, str] = {
     "course.n15.refused": "把你自己的运算复制一份，或者给它的 backward 套一层，再交给你的测试，就被判成了错的：{error}",
     "course.n15.same": "种子 {one} 和 {other} 得到的 `example` 是同样的数。在同一个点上检查多少次，都只算检查了一次。",
     "course.n15.survivors": "{whole} 个变异体里有 {count} 个活了下来。其中一个是：\n{mutant}",
-    "course.n15.too_short": "运算是对的。可是从这个 backward 真正用得着的部分，只能生成 {count} 个变异体，而这里要 {whole} 个；删掉也不影响结果的代码不算。请用 `def` 写 backward，把每一步都写在里面，并选一个更复杂些的运算。",
+    "course.n15.too_short": "运算是对的。可是从这个 backward 只能生成 {count} 个变异体，而这里要 {whole} 个。请用 `def` 写 backward，把每一步都写在里面，并选一个更复杂些的运算。",
     "course.n15.zero": "梯度全是 0 的 backward 也通过了。",
     "course.n16.blamed": "`{what}`：`watch.first` 是 {got}，可这里没有谁该受责怪：要么一路都是有限的数，要么运算开始之前，参数里就已经有不是有限的数了。",
     "course.n16.left_over": "新的日志一开始就有 {got}，那是另一个日志看到的。`names` 这个列表是谁的？",

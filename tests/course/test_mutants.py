@@ -65,23 +65,6 @@ def test_what_cannot_be_read_or_is_wrong_to_begin_with_has_none():
     assert mutants(raising, POINTS) == ()
 
 
-class Padded(Outer):
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        idle = g * (b.exp() - b.exp()) - 0 * g * b.sin()
-        one = torch.where(a > -1e9, 1.0, a.cos() + a / 3)
-        grad_a = ((2 * g + 5 - 5) / 2 * b).sum(1) * one
-        return grad_a, (g * a[:, None] + idle).sum(0)
-
-
-def test_what_a_backward_does_not_need_has_no_mutants():
-    """Else whoever wants twenty of them writes terms that cancel."""
-    assert not kills(objects, Padded)
-    lines = {line.strip() for mutant in mutants(Padded, POINTS, count=60) for line in mutant.before.splitlines()}
-    assert lines == {"grad_a = (g * b).sum(1)", "return grad_a, (g * a[:, None]).sum(0)"}
-
-
 def test_a_test_objects_by_raising_or_by_false():
     assert kills(lambda function: False, Outer)
     assert kills(lambda function: torch.tensor(False), Outer)

@@ -101,9 +101,7 @@ EXERCISES = (
         "value gradient edges own_function custom",
         formula=_xw, inputs=_layer, own=_wanted_only,
         edges=points("1b,bc,c", "ab,b1,1", "11,11,1", "0b,bc,c", "ab,cbt,c"),
-        notes={
-            "omitted_raised": "course.n02.omitted_raised",
-        },
+        notes={"omitted_raised": "course.n02.omitted_raised"},
     ),
     Exercise(
         "linear_xwt", "LinearT", "value gradient edges own_function",
@@ -116,8 +114,6 @@ EXERCISES = (
         "broadcast_add", "Add", "value gradient edges own_function",
         formula=torch.add, inputs=normals("a1c", "b1"),
         edges=points(",b", "bc,bc", "b1,1c", "c,abc", "a1c,b1", "0c,1c", "1a1c,21b1"),
-        notes={
-            "grad_shape_reduced": "course.n02.grad_shape_reduced",
-        },
+        notes={"grad_shape_reduced": "course.n02.grad_shape_reduced"},
     ),
 )  # fmt: skip

@@ -110,22 +110,10 @@ def _steps(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
 # which_check
 
 FAULTS: dict[str, tuple[Callable[[Tensor, Tensor, Tensor], Tensor], str]] = {  # of grad_output, derivative, x
-    "A": (
-        lambda g, slope, x: g.mul_(slope),
-        "course.n03.mutant_a",
-    ),
-    "B": (
-        lambda g, slope, x: (g * slope).float(),
-        "course.n03.mutant_b",
-    ),
-    "C": (
-        lambda g, slope, x: g * slope.detach(),
-        "course.n03.mutant_c",
-    ),
-    "D": (
-        lambda g, slope, x: g * slope * x.sign(),
-        "course.n03.mutant_d",
-    ),
+    "A": (lambda g, slope, x: g.mul_(slope), "course.n03.mutant_a"),
+    "B": (lambda g, slope, x: (g * slope).float(), "course.n03.mutant_b"),
+    "C": (lambda g, slope, x: g * slope.detach(), "course.n03.mutant_c"),
+    "D": (lambda g, slope, x: g * slope * x.sign(), "course.n03.mutant_d"),
 }  # fmt: skip
 FORMULAS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {  # forward, derivative
     "x ** 3": (lambda x: x**3, lambda x: 3 * x * x),

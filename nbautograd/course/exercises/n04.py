@@ -178,9 +178,7 @@ EXERCISES = (
         "sin_cos", "SinCos", "value own_function gradient custom context edges",
         formula=lambda x: (x.sin(), x.cos()), inputs=normals("ab"), own=_one_output_only,
         edges=elementwise(),
-        notes={
-            "undefined_grad": "course.n04.undefined_grad",
-        },
+        notes={"undefined_grad": "course.n04.undefined_grad"},
     ),
     Exercise(
         "kill_head", "KillHead", "value own_function gradient custom edges",

@@ -186,15 +186,13 @@ def _test(answer: Any, draw: InputGenerator) -> Iterator[Failure]:
     if next(_operation(own, draw), None) is not None:
         yield Failure("operation_not_ready", "course.n15.not_ready")
         return
-    again = copy(own)
     for seed in (0, 1):  # a test that is right by luck is not
-        for right in (again, _behind(own, again.backward)):
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(draw.seed + seed)
-                error = objection(test, right)
-            if error is not None:
-                yield Failure("right_refused", "course.n15.refused", {"error": error})
-                return
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(draw.seed + seed)
+            error = objection(test, copy(own))
+        if error is not None:
+            yield Failure("right_refused", "course.n15.refused", {"error": error})
+            return
     with torch.random.fork_rng(devices=[]):  # the same points for the same submission
         torch.manual_seed(draw.seed)
         yield from _survivors(own, test, draw.seed)
@@ -205,11 +203,11 @@ def _survivors(own: Any, test: Any, seed: int) -> Iterator[Failure]:
     made, right = _of_own(own, seed), own.backward
     told = {"whole": len(made), "needed": NEEDED}
     spoilt = list(_spoilt(own, right))
-    through = [failure for failure, backward in spoilt if not kills(test, _behind(own, backward))]
+    through = [failure for failure, backward in spoilt if not kills(test, _with(own, backward))]
     if through:
         yield through[0] if len(through) < len(spoilt) else Failure("none_killed", "course.n15.none_killed")
         return
-    surviving = [mutant for mutant in made if not kills(test, _behind(own, mutant.function.backward))]
+    surviving = [mutant for mutant in made if not kills(test, mutant.function)]
     if len(made) - len(surviving) < NEEDED:
         yield Failure(
             "survivors", "course.n15.few", {**told, "killed": len(made) - len(surviving), "mutant": surviving[0]}
@@ -217,22 +215,14 @@ def _survivors(own: Any, test: Any, seed: int) -> Iterator[Failure]:
         return
     for mutant in made:  # whoever changes the operation changes it where it stands
         if mutant not in surviving:
-            with backward_set(own, _hidden(mutant.function.backward)):
+            with backward_set(own, staticmethod(mutant.function.backward)):
                 if not kills(test, own):
                     yield Failure("judged_by_itself", "course.n15.by_itself", {"mutant": mutant})
                     return
 
 
-def _behind(own: Any, backward: Any) -> Any:
-    """Return the Function with this backward, behind a line that is the same for all: what it does has to tell."""
-    return type(own.__name__, (own,), {"backward": _hidden(backward)})
-
-
-def _hidden(backward: Any) -> Any:
-    def hidden(ctx: Any, *grads: Any) -> Any:
-        return backward(ctx, *grads)
-
-    return staticmethod(hidden)
+def _with(own: Any, backward: Any) -> Any:
+    return type(own.__name__, (own,), {"backward": staticmethod(backward)})
 
 
 def _spoilt(own: Any, backward: Any) -> Iterator[tuple[Failure, Any]]:
@@ -256,7 +246,7 @@ def _spoilt(own: Any, backward: Any) -> Iterator[tuple[Failure, Any]]:
     def averaged(ctx: Any, *grads: Any) -> Any:
         return backward(ctx, *(g.mean().expand_as(g) for g in grads))
 
-    if not same_gradients(_behind(own, averaged), own, _examples(own)):  # else there is nothing to be seen
+    if not same_gradients(_with(own, averaged), own, _examples(own)):  # else there is nothing to be seen
         yield Failure("survivors", "course.n15.averaged"), averaged
 
 
