@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -22,10 +22,10 @@ class StepWatch:
     """Sees the steps of all optimizers while it is entered.
 
     Args:
-        leaves: identity -> leaf that some backward reached so far; read at each step.
+        leaves: identity -> reference to a leaf that some backward reached so far; read at each step.
     """
 
-    def __init__(self, leaves: dict[int, torch.Tensor]) -> None:
+    def __init__(self, leaves: Mapping[int, Callable[[], Any]]) -> None:
         self._leaves = leaves
         self._held: set[int] = set()  # by identity, what an optimizer that stepped is to change
         self._left_out: dict[int, tuple[str, SourceLine, torch.Tensor]] = {}
@@ -45,7 +45,8 @@ class StepWatch:
         self._held |= {*map(id, held)}
         self._served |= {id(parameter) for parameter in held if parameter.grad is not None}
         new = [p for p in held if p.requires_grad and id(p) not in self._served and id(p) not in self._idle]
-        others = [t for key, t in self._leaves.items() if key not in self._held and isinstance(t, nn.Parameter)]
+        others = [ref() for key, ref in self._leaves.items() if key not in self._held]
+        others = [leaf for leaf in others if isinstance(leaf, nn.Parameter)]
         others = [parameter for parameter in others if parameter.grad is not None]
         frame = users_frame()
         if frame is None or not (others or new):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.utils.weak import TensorWeakRef
 
 from nbautograd.core.explaining.cause import TrialEdit
 from nbautograd.core.explaining.not_finite import BackwardWatch
@@ -125,9 +126,11 @@ class GradientWatch(Watch):
         self.raised: Exception | None = None
         self.reached: list[set[int]] = []
         self.served: set[int] = set()
-        self._leaves: dict[int, torch.Tensor] = {}
+        # where NaN is looked for the program itself may run, for hours, and nothing of it is to live longer
+        self._keep: Callable[[torch.Tensor], Callable[[], Any]] = TensorWeakRef if finite else lambda t: lambda: t
+        self._leaves: dict[int, Callable[[], Any]] = {}
         self.steps = StepWatch(self._leaves)
-        self._returned: list[torch.Tensor | None] = []
+        self._returned: list[Callable[[], Any]] = []
         self._waiting: list[tuple[Any, Any]] = []
 
     def _after_bad_backward(self) -> bool:
@@ -143,7 +146,8 @@ class GradientWatch(Watch):
         leaves = [leaf for node in nodes if (leaf := leaf_tensor(node)) is not None]
         self.reached.append({id(leaf) for leaf in leaves if isinstance(leaf, torch.nn.Parameter)})
         for leaf in leaves:
-            self._leaves.setdefault(id(leaf), leaf)
+            if self._leaves.get(id(leaf), object)() is not leaf:
+                self._leaves[id(leaf)] = self._keep(leaf)
         if self.together and name == "backward":
             gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
             self._waiting.append((self.roots, gradient))
@@ -162,7 +166,8 @@ class GradientWatch(Watch):
             self.backward.remove()
         self.served |= {id(leaf) for leaf in leaves if leaf.grad is not None}
         if name == "grad":
-            self._returned += list(result) if isinstance(result, tuple) else [result]
+            given = result if isinstance(result, tuple) else (result,)
+            self._returned += [type(None) if one is None else self._keep(one) for one in given]
         return result
 
     def run_deferred_backwards(self) -> None:
@@ -178,16 +183,17 @@ class GradientWatch(Watch):
 
     def leaves(self) -> list[Any]:
         """Return the leaves that backwards reached, as they are now, as arrays."""
-        return [_array(leaf) for leaf in self._leaves.values()]
+        return [_array(leaf()) for leaf in self._leaves.values()]
 
     @property
     def returned(self) -> int:
         """How many gradients were returned, not collected."""
-        return sum(gradient is not None for gradient in self._returned)
+        return sum(gradient() is not None for gradient in self._returned)
 
     def arrived(self) -> list[torch.Tensor | None]:
         """Return the gradients of all leaves that were reached, and those that were returned."""
-        return [*(leaf.grad for leaf in self._leaves.values()), *self._returned]
+        alive = [leaf for ref in self._leaves.values() if (leaf := ref()) is not None]
+        return [*(leaf.grad for leaf in alive), *(gradient() for gradient in self._returned)]
 
 
 def _array(tensor: torch.Tensor) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections import deque
 
 import pytest
@@ -255,3 +256,21 @@ def test_a_run_that_ends_otherwise_under_watch_is_not_explained(monkeypatch, fai
 )
 def test_a_tensor_is_looked_at_as_large_as_it_is_in_memory(tensor, finite):
     assert all_finite(tensor) is finite
+
+
+@pytest.mark.parametrize("finite", [True, False], ids=["beside the program", "of a trial"])
+def test_what_the_program_drops_lives_on_in_a_trial_alone(finite):
+    w, watch, dropped = torch.ones(3, requires_grad=True), GradientWatch(finite), []
+
+    def step():
+        x = torch.ones(3).requires_grad_()
+        (gradient,) = torch.autograd.grad((w * x).sum(), x, create_graph=True)
+        gradient.square().sum().backward()
+        dropped.extend(map(weakref.ref, (x, gradient)))
+
+    with watch.on():
+        for _ in range(3):
+            step()
+        w.square().sum().backward()  # what was differentiated last is kept: of it an explanation speaks
+        alive = [one() is not None for one in dropped]
+    assert alive == [not finite] * 6
