@@ -15,8 +15,6 @@ from fn import Fn
 
 import nbautograd
 from nbautograd.errors import CallError
-from nbautograd.inspection import repro
-from nbautograd.inspection.audit_checks import copied_calls
 
 pytestmark = pytest.mark.slow  # each script is tried in a fresh process, which imports torch
 
@@ -218,20 +216,6 @@ def test_a_script_shows_what_the_report_claims_or_is_not_written(package, tmp_pa
     assert (one.script is None) == bool(why)
     assert getattr(one.reason, "message_id", "").removeprefix("audit.") == why
     assert why or run(one.script, folder).returncode == 1
-
-
-def test_made_up_inputs_show_the_same_finding(package):
-    module, _ = package
-    x = torch.tensor([0.51, 0.55, 0.59], dtype=torch.float64).requires_grad_()
-    report = audited((module.WrongAtThese.apply, x))
-    [kept] = copied_calls(report).values()
-    claim = repro._claim(report.functions[0].situations[0])
-    assert claim.where == (0, 0)
-    drawn = repro._drawn_inputs(kept, claim)
-    assert drawn is not None
-    assert claim.holds(nbautograd.gradcheck(module.WrongAtThese, drawn, order=1))
-    assert not torch.equal(drawn[0], x)
-    assert repro._drawn_inputs(kept, repro._Claim("another_code", (0, 0), (0,))) is None
 
 
 @pytest.mark.nightly

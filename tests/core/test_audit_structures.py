@@ -16,7 +16,7 @@ from fn import Fn
 from torch import nn
 
 import nbautograd
-from nbautograd.core.recording.argument_copies import NotKept, copied, is_structure, tensors_inside
+from nbautograd.core.recording.argument_copies import NotKept, copied, is_structure
 
 LONG = {"budget": 3600.0, "per_function": 3600.0}
 
@@ -289,12 +289,6 @@ def test_containers_are_anew_in_a_check_of_one_function_too():
 def test_a_weak_reference_to_what_is_gone_stays_one():
     gone = weakref.ref(Counter())
     assert copied((gone,), torch.clone) == (gone,)
-
-
-def test_tensors_out_of_sight_are_found():
-    layer, x = nn.Linear(2, 1), torch.ones(2)
-    assert {id(t) for t in tensors_inside((layer, x))} == {id(layer.weight), id(layer.bias)}
-    assert tensors_inside((x, [x], 3)) == []
 
 
 def test_a_backward_that_refuses_grad_is_no_wrong_one():

@@ -73,16 +73,6 @@ def test_what_differs_from_branch_to_branch_has_no_line_before_it_ran():
         assert [g.expression for g in returned(function, ran)] == expressions
 
 
-def test_what_only_a_run_can_tell():
-    source = read_source(functions.Greedy)
-    assert source.inputs == ("*tensors",)
-    assert source.saved is None
-
-
-def test_the_text_is_the_class():
-    assert read_source(functions.Careless).text == inspect.getsource(functions.Careless)
-
-
 def test_a_subclass_without_methods_is_read_from_its_base():
     class Child(functions.Linear):
         pass

@@ -97,43 +97,6 @@ def test_a_call_that_never_returns_is_interrupted_and_named(method):
     assert "forever()" in lines[said.line - start]
 
 
-def of_another_name(time):
-    def body(ctx, grad_output):
-        while True:
-            time.passes(1)
-
-    return body
-
-
-def in_a_comprehension(time):
-    return lambda ctx, grad_output: [time.passes(1) for _ in iter(int, 1)]
-
-
-def in_a_function_that_it_calls(time):
-    inner = of_another_name(time)
-    return lambda ctx, grad_output: inner(ctx, grad_output)
-
-
-BODIES = [of_another_name, in_a_comprehension, in_a_function_that_it_calls]
-
-
-@pytest.mark.parametrize("inside", [False, True])
-@pytest.mark.parametrize("body", BODIES)
-def test_a_backward_is_interrupted_whatever_its_function_is_called(body, inside):
-    time = Time()
-
-    class Endless(Fn):
-        def forward(ctx, x):
-            return x.exp()
-
-        backward = staticmethod(body(time))
-
-    fn = Endless if not inside else (lambda x: Endless.apply(x) * Endless.apply(2 * x))
-    report = check(time, fn, doubles(2), seconds=5.0)
-    assert report.verdict == "cannot tell"
-    assert [said.params["function"] for said in stops(report)] == ["Endless.backward"]
-
-
 def caught_in_inner_calls(forever):
     class Inner(Fn):
         def forward(ctx, x):
@@ -233,26 +196,6 @@ def test_a_thread_that_cannot_start_leaves_no_clock_behind(monkeypatch):
     assert budgets._current.get() is None
 
 
-def test_it_is_interrupted_in_any_thread():
-    time, reports = Time(), []
-    thread = threading.Thread(
-        target=lambda: reports.append(check(time, endless(time, "backward"), doubles(2), seconds=5.0))
-    )
-    thread.start()
-    thread.join()
-    assert [said.message_id for said in stops(reports[0])] == ["checking.stopped_call"]
-
-
-def test_a_plain_function_is_named_as_well():
-    time = Time()
-
-    def endless_function(x):
-        while True:
-            time.passes(1)
-
-    assert "endless_function` had not returned" in str(check(time, endless_function, doubles(2), seconds=5.0).reason)
-
-
 def test_a_loop_that_catches_everything_is_interrupted_again():
     time, caught = Time(), []
 
@@ -296,25 +239,6 @@ def test_nothing_is_left_behind():
     assert not budgets._watched
     assert handlers == {s: signal.getsignal(s) for s in handlers}
     assert gradcheck(torch.exp, doubles(2)).verdict == "right"
-
-
-def test_an_interrupt_that_another_thread_has_not_seen_is_taken_back():
-    may_go_on, came = threading.Event(), []
-
-    def forward():  # as backward on a device, in a thread of the engine
-        try:
-            may_go_on.wait()
-        except BaseException as error:
-            came.append(error)
-
-    thread = threading.Thread(target=forward)
-    thread.start()
-    with budgeted(Budget(seconds=1), Time()) as clock:
-        clock._sent_to = thread.ident
-        budgets._send(thread.ident, budgets.OutOfBudgetError)
-    may_go_on.set()
-    thread.join()
-    assert came == []
 
 
 PROFILED = """

@@ -6,14 +6,11 @@ import ast
 import re
 import textwrap
 
-import numpy as np
 import pytest
 from fn import Fn
 from own_mistakes import MISTAKES, Mistake, draw
 
 import nbautograd
-from nbautograd.core.checking.block import Block, Entry
-from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices
 from nbautograd.core.findings import Finding
 
 DECIMAL = re.compile(r"\d+\.\d{2,}(?:e[-+]?\d+)?")
@@ -65,10 +62,3 @@ def test_a_misspelt_attribute_of_ctx_is_named(read, says) -> None:
             return read(ctx) * g
 
     assert says in first(Misspelt, (draw(2),)).message
-
-
-def block(A: np.ndarray, N: np.ndarray, out: tuple[int, ...], inn: tuple[int, ...]) -> Block:
-    worst = Entry((0,) * len(out), (0,) * len(inn), 0.0, 0.0, 1e-12)
-    layout = BlockLayout(out, inn, ())
-    matrices = Matrices(layout, A[None], N[None], A[None] != N[None])
-    return Block(0, 0, "y", "x", out, inn, "dense", A.size, matrices, verdict="mismatch", worst=worst)

@@ -206,23 +206,6 @@ def counted_runs(order: int | None) -> tuple[int, nbautograd.types.GradcheckRepo
     return problems[0].meter.runs, report
 
 
-def test_second_derivatives_take_no_more_runs_than_first_ones() -> None:
-    first, _ = counted_runs(1)
-    both, report = counted_runs(None)
-    assert report.order2 is not None
-    assert report.order2.verdict == "right"
-    assert both <= 2 * first
-
-
-def test_a_suspicion_of_a_mistake_is_followed_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OnlyNumbers, "WRONG", True)
-    first, _ = counted_runs(1)
-    both, report = counted_runs(None)
-    assert report.order2 is not None
-    assert report.order2.verdict in ("wrong", "cannot tell")
-    assert both <= 3 * first + second_order.SUSPICION_RUNS
-
-
 def test_what_takes_too_many_runs_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnlyNumbers, "WRONG", True)
     monkeypatch.setattr(second_order, "SUSPICION_RUNS", 5)

@@ -55,21 +55,6 @@ def test_parts_pools_and_products_are_those_of_the_dense_matrix(layout, seed):
         assert cell in part or cell == 0
 
 
-def test_the_seeds_ask_for_whole_rows_of_every_block():
-    layout = BlockLayout((3, 2), (2, 4), ((1, 0),))
-    seeds = structure.seeds(layout, np.array([2]))
-    np.testing.assert_array_equal(seeds[0], [[0, 0], [0, 0], [1, 1]])
-
-
-def test_columns_that_share_a_row_get_different_colours():
-    pattern = np.eye(9, dtype=bool) | np.eye(9, k=1, dtype=bool)
-    groups = structure.colour_columns(pattern)
-    assert len(groups) == 2
-    assert sorted(np.concatenate(groups)) == list(range(9))
-    for group in groups:
-        assert pattern[:, group].sum(axis=1).max() <= 1
-
-
 def test_entries_beyond_the_edge_are_refused():
     with pytest.raises(InputError):
         indices([5], 5)

@@ -8,8 +8,6 @@ import torch
 from fn import Fn
 
 from nbautograd import gradcheck
-from nbautograd.core.checking.problem import Problem
-from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.torch_private.ctx import sees_earlier_apply
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -76,27 +74,3 @@ def reaches_through(fn, callable_around, wrong):
     assert (report.blocks[0, 0].verdict == "mismatch") is wrong
     assert "e+" not in statement.says
     assert "apply" not in vars(fn)
-
-
-TwiceTooMuch = Fn.of("TwiceTooMuch", "x, w: save(x, w); return (x @ w).softmax(-1), x.sum()",
-    "g, h: x, w = saved; y = (x @ w).softmax(-1); d = y * (g - (g * y).sum(-1, keepdim=True)); "
-    "return d @ w.T + 2 * h, x.T @ d")  # fmt: skip
-
-
-@pytest.mark.parametrize("fn", [TwiceTooMuch, checked.Offset, checked.Exp])
-def test_a_cause_is_borne_out_by_the_same_blocks_with_fewer_runs(fn):
-    inputs = (doubles(3, 4), doubles(4, 5)) if fn is TwiceTooMuch else (doubles(4),)
-    blocks, runs = [], []
-    for by_forward in (False, True):
-        problem = Problem(fn, inputs)
-        run = GradcheckRun(problem, None, None, None, by_forward=by_forward)
-        with problem.session():
-            run.find_blocks()
-        assert [raw.exact for raw in run.raws.values()] == [by_forward] * len(run.raws)
-        blocks.append(run.blocks)
-        runs.append(problem.meter.runs)
-    assert blocks[0].keys() == blocks[1].keys()
-    for one, other in zip(blocks[0].values(), blocks[1].values(), strict=True):
-        assert (one.verdict, one.wrong) == (other.verdict, other.wrong)
-        torch.testing.assert_close(one.numerical(), other.numerical(), rtol=1e-6, atol=1e-9)
-    assert runs[1] < runs[0] if "mismatch" in {b.verdict for b in blocks[0].values()} else True

@@ -94,17 +94,9 @@ GAIN = 3.0
 Gained = Fn.of("Gained", "x: save(x); return GAIN * x.sin()", "g: return g * ctx.saved_tensors[0].cos()")
 
 
-class GainedTwice(Gained):
-    """The gain of 3 is right by its name alone, and so is its square."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return GAIN**2 * x.sin()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * GAIN * ctx.saved_tensors[0].cos()
+# The gain of 3 is right by its name alone, and so is its square.
+GainedTwice = Gained.of("GainedTwice", "x: save(x); return GAIN**2 * x.sin()",
+    "g: return g * GAIN * ctx.saved_tensors[0].cos()")  # fmt: skip
 
 
 @pytest.mark.usefixtures("fixes")
