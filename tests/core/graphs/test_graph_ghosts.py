@@ -8,8 +8,6 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.core.display import Phrase
-from nbautograd.views.layout import layout
 
 
 def leaf():
@@ -35,21 +33,6 @@ def test_a_namespace_full_of_other_things_gives_no_ghost():
     a, others = leaf(), {f"v{i}": leaf() for i in range(40)}
     assert nbautograd.graph(a.exp().sum(), names={"a": a, **others}).ghosts == ()
     assert nbautograd.graph(a.exp().sum()).ghosts == ()
-
-
-@pytest.mark.usefixtures("saved_tensors_shown")
-def test_a_ghost_is_a_dashed_chip_with_a_word_on_its_edge():
-    a, b = leaf(), leaf()
-    loss = (a.detach() * b).sum()
-    graph = nbautograd.graph(loss)
-    made = layout(graph)
-    (box,) = [box for box in made.boxes if box.kind == "ghost"]
-    (path,) = [path for path in made.paths if path.target == box.key]
-    assert path.style == "none"
-    assert path.label == "detach"
-    assert path.source == f"n{graph.ghosts[0].node}"
-    assert 'class="ghost"' in graph.to_svg()
-    assert graph.notes[-1] == Phrase("graphs.ghost", name="a")
 
 
 def test_a_folded_graph_keeps_its_ghosts():

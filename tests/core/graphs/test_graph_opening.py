@@ -72,16 +72,6 @@ def test_the_ends_of_blocks_are_inferred_as_they_are_when_watched():
     assert all(one == two for one, two in added)
 
 
-def test_ops_between_the_parts_of_a_list_are_nobodys():
-    """A list of modules runs nothing by itself: whoever loops over it may have made what lies between two parts."""
-    layers = nn.ModuleDict({"layers": nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])})
-    x = torch.ones(2, 3)
-    for layer in layers["layers"]:
-        x = layer(x).sin()
-    graph = nbautograd.graph(x.sum(), names=layers)
-    assert {node.scope for node in graph.nodes if node.name == "SinBackward0"} == {"layers", ""}
-
-
 def test_a_list_opens_on_its_parts_each_with_what_lies_between():
     """Of six layers none is split: what nobody is known to have made stands in a part's box, and in its name.
 
@@ -95,20 +85,6 @@ def test_a_list_opens_on_its_parts_each_with_what_lies_between():
     layers = [name for name in names if name.startswith("tr.layers")]
     assert [name.split()[0] for name in layers] == [f"tr.layers.{k}" for k in range(5, -1, -1)]
     assert "Transpose" in layers[1]
-
-
-def test_what_stands_beside_a_list_is_drawn_as_whole_as_its_parts():
-    """As in a U-Net, whose middle lies one level less deep than its sides."""
-
-    def part():
-        return nn.Sequential(*(nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 3)) for _ in range(2)))
-
-    model = nn.ModuleDict({"down": nn.ModuleList([part(), part()]), "mid": part(), "up": nn.ModuleList([part()])})
-    x = torch.ones(2, 3)
-    for one in (*model["down"], model["mid"], *model["up"]):
-        x = one(x).sin()
-    names = boxes(fold_to(nbautograd.graph(x.sum(), names=model), 300))
-    assert [name.split()[0] for name in names] == ["up.0", "mid", "down.1", "down.0"]
 
 
 def test_frozen_modules_are_named_from_the_weights_that_their_nodes_saved():

@@ -361,26 +361,6 @@ def test_level_values_keeps_all_elements_as_they_were():
         assert (elements(record.inputs[0]) == tensor.numpy()).all()
 
 
-def test_level_values_is_freed_with_the_log():
-    import tracemalloc
-
-    log.clear()
-    x = leaf(500, 200)
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        with log.recording(functions.Kept, level="values") as calls:
-            for _ in range(10):
-                functions.Kept.apply(x)
-        kept = tracemalloc.get_traced_memory()[0] - before
-        assert kept > 10 * x.nbytes  # inputs and outputs: at least one of them each time
-        del calls
-        log.clear()
-        assert tracemalloc.get_traced_memory()[0] - before < x.nbytes
-    finally:
-        tracemalloc.stop()
-
-
 def test_an_error_of_the_recorder_is_said_once_and_counted(monkeypatch):
     from nbautograd.core.recording import recorder
 
@@ -425,45 +405,6 @@ def test_many_threads_that_switch_at_every_chance():
     assert errors == []
     assert len(calls) + calls.dropped == 8 * 4 * EVERY * 2
     assert calls.problems == ()
-
-
-def _copied(record):
-    """Bytes of elements that a record holds."""
-    ctx = () if record.ctx is None else (*record.ctx.saved, *record.ctx.attributes.values())
-    held = {id(one): one for one in (*record.inputs, *record.outputs, *ctx) if getattr(one, "data", None) is not None}
-    return {key: len(one.data) for key, one in held.items()}
-
-
-def test_the_weight_of_records_is_that_of_what_was_copied_once():
-    from nbautograd.core.recording.record import _CALL, _VALUE
-
-    class Boxed(Fn):
-        boxed_grads_call = True
-
-        def forward(x):
-            return x * 2, x * 3
-
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-            ctx.more = inputs[0] + 1
-
-        def backward(ctx, *grads):
-            first, second = grads[0] if isinstance(grads[0], list) else grads
-            return first + second
-
-    log.clear()
-    with log.recording(Boxed):
-        torch.stack(Boxed.apply(leaf(100))).sum().backward()
-        records = log._ring.finished()
-        assert [record.method for record in records] == ["forward", "setup_context", "backward"]
-        counted: set[int] = set()
-        for record in records:
-            held = _copied(record)
-            fresh = sum(size for key, size in held.items() if key not in counted)
-            counted |= held.keys()
-            values = len(record.inputs) + len(record.outputs)
-            assert fresh
-            assert record.weight == _CALL + _VALUE * values + fresh
 
 
 @pytest.mark.parametrize("other_is_recorded", [True, False])
