@@ -10,15 +10,6 @@ from nbautograd.command import lab as lab_module
 from nbautograd.command import main
 from nbautograd.command.places import GUIDES, guide, notebook
 from nbautograd.errors import CommandError
-from nbautograd.messages import set_language
-
-
-@pytest.fixture(autouse=True)
-def english(monkeypatch):
-    """`lab` chooses a language for the whole process; give it back."""
-    monkeypatch.setenv("NBAUTOGRAD_LANG", "en")
-    yield
-    set_language(None)
 
 
 @pytest.fixture

@@ -7,14 +7,6 @@ import pytest
 from nbautograd.command import course as course_module
 from nbautograd.command import lab as lab_module
 from nbautograd.command import main, places
-from nbautograd.messages import set_language
-
-
-@pytest.fixture(autouse=True)
-def english(monkeypatch):
-    monkeypatch.setenv("NBAUTOGRAD_LANG", "en")
-    yield
-    set_language(None)
 
 
 def lesson(folder, name="03_checking.ipynb", content="1", text="first"):

@@ -190,14 +190,6 @@ def test_nothing_to_freeze_is_said(tmp_path: Path, capsys: Any) -> None:
     assert "No such file" in capsys.readouterr().err
 
 
-def test_bytes_of_a_stored_view_go_as_text() -> None:
-    from nbautograd.widgets.thawing import _with_bytes
-
-    traits = _with_bytes(OURS)
-    assert traits["state"]["blocks"][0]["maps"]["analytical"] == {"$b64": "AAAA"}
-    assert base64.b64decode("AAAA") == b"\x00\x00\x00"
-
-
 RUN = """import torch, nbautograd
 x = torch.ones(2, dtype=torch.float64, requires_grad=True)
 nbautograd.gradcheck(torch.sin, x)"""

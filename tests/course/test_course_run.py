@@ -95,13 +95,6 @@ def test_the_checks_behind_a_failure_wait():
     assert [outcome.state for outcome in result.outcomes] == ["failed", "skipped", "skipped"]
 
 
-def own(answer, draw):
-    if answer(draw.normal()) is not True:
-        yield Failure(
-            "lazy", {"en": "It took {n} tries.", "zh": "用了 {n} 次。"}, {"n": 3}, ({"en": "Try", "zh": "试"},)
-        )
-
-
 def test_a_note_of_the_exercise_takes_the_place_of_the_sentence():
     exercise = Exercise(
         "multiply", "Multiply", "value gradient", torch.mul, lambda draw: (draw.normal(3), draw.normal(3)),

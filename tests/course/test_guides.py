@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from test_course_notebooks import by_day, errors, executed, said
-from test_glossary import misused, terms
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 GUIDES = ("torch_errors", "audit")
@@ -140,16 +139,3 @@ def test_a_guide_has_the_same_code_in_both_languages(name):
         key: code for key, code in chinese.items() if key != "setup"
     }
     assert list(sources(name, "en", "markdown")) == list(sources(name, "zh", "markdown"))
-
-
-@each_guide
-def test_a_cell_that_raises_is_announced(name):
-    for lang, word in (("en", "*raises*"), ("zh", "*会报错*")):
-        cells = content(name, lang)["cells"]
-        above = ["".join(cells[k - 1]["source"]) for k, c in enumerate(cells) if c["metadata"].get("tags")]
-        assert all(word in text for text in above)
-
-
-@each_guide
-def test_the_chinese_is_in_the_terms_of_the_glossary(name):
-    assert misused("\n".join(sources(name, "zh", "markdown").values()), terms()) == []

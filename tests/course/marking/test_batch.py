@@ -7,7 +7,9 @@ import pty
 import signal
 import subprocess
 import sys
+import types
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 from marked_answers import CUBE, EXERCISES, SQUARE
@@ -16,7 +18,7 @@ from test_submissions import book, put
 from nbautograd.command import main
 from nbautograd.course.marking import batch
 from nbautograd.course.marking.class_report import ClassReport, class_document
-from nbautograd.course.marking.submissions import Assignment, notebook_of
+from nbautograd.course.marking.submissions import Assignment, MarkError, notebook_of
 from nbautograd.views.to_text import to_text
 
 WHAT = Assignment("hw.ipynb", ("square", "cube"), {"hw_exercises.py": EXERCISES}, ("cube",))
@@ -156,3 +158,16 @@ def test_ctrl_c_keeps_the_marks_that_are_there_and_resume_makes_the_others(tmp_p
     assert sorted(line["submission"] for line in lines) == ["s0", "s1", "s2", "s3"]
     assert journal.read_text().splitlines()[: len(kept)] == kept
     assert [row[1] for row in list(csv.reader(table.open(encoding="utf-8-sig")))[1:]] == ["2"] * 4
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [("dask:127.0.0.1:1", "executor"), ("ray://127.0.0.1:1", "executor"), ("dask://", "executor"),
+     ("dask://127.0.0.1:1", "distributed"), ("dask://127.0.0.1:1", "cluster")],
+)  # fmt: skip
+def test_an_address_that_is_none(address, why, monkeypatch):
+    there = types.SimpleNamespace(Client=Mock(side_effect=OSError("refused")))
+    monkeypatch.setitem(sys.modules, "distributed", there if why == "cluster" else None)
+    with pytest.raises(MarkError) as raised, batch.executor(address=address):
+        pass
+    assert raised.value.message_id == f"course.mark.no_{why}"

@@ -87,17 +87,3 @@ def test_pytest(grader, tmp_path):
     cases = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("testcase")
     properties = [{p.get("name"): p.get("value") for p in case.iter("property")} for case in cases]
     assert [(p["points"], p["of"], p["reported"]) for p in properties] == [("2", "2", "own_function"), ("1", "1", "")]
-
-
-@pytest.mark.slow
-def test_otter(grader, tmp_path):
-    pytest.importorskip("otter", reason="otter-grader is not installed")
-    put(tmp_path / "mine", {"hw.ipynb": book(SETUP, SQUARE)})  # otter runs cells as they are: no magic of ours there
-    code = "import sys; from otter.run import main; main(sys.argv[1], autograder=sys.argv[2], output_dir='.', no_logo=True)"
-    done = run(sys.executable, "-c", code, str(tmp_path / "mine/hw.ipynb"), str(grader / "otter.zip"), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-2000:]
-    tests = json.loads((tmp_path / "results.json").read_text())["tests"]
-    assert {(t["name"], t["score"], t["max_score"]) for t in tests if "score" in t} == {
-        ("square", 2.0, 2),
-        ("large", 1.0, 1),
-    }
