@@ -18,16 +18,8 @@ pytestmark = pytest.mark.browser
 PAGE_ONLY = ("region", "landmark-one-main", "page-has-heading-one", "heading-order")  # about a page, not a part of one
 
 
-class Doubled(Fn):
-    """Wrong by a factor."""
-
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x.exp()
-
-    def backward(ctx: Any, grad: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return 2 * grad * x.exp()
+# Wrong by a factor.
+Doubled = Fn.of("Doubled", "x: save(x); return x.exp()", "grad: (x,) = saved; return 2 * grad * x.exp()")
 
 
 def test_the_answer_the_rows_and_the_report_of_a_call_are_there(show: Any) -> None:
@@ -50,16 +42,8 @@ def test_the_answer_the_rows_and_the_report_of_a_call_are_there(show: Any) -> No
     expect(page.locator("details").get_by_role("button", name="d output / d x")).to_have_count(0)  # nothing to select
 
 
-class Tripled(Fn):
-    """Wrong by another factor."""
-
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x.sin()
-
-    def backward(ctx: Any, grad: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return 3 * grad * x.cos()
+# Wrong by another factor.
+Tripled = Fn.of("Tripled", "x: save(x); return x.sin()", "grad: (x,) = saved; return 3 * grad * x.cos()")
 
 
 @pytest.fixture(scope="module")

@@ -14,16 +14,8 @@ import nbautograd
 pytestmark = pytest.mark.browser
 
 
-class Product(Fn):
-    """A product whose second gradient is the first one's."""
-
-    def forward(ctx: Any, a: Any, b: Any) -> Any:
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    def backward(ctx: Any, g: Any) -> Any:
-        _, b = ctx.saved_tensors
-        return g * b, g * b
+# A product whose second gradient is the first one's.
+Product = Fn.of("Product", "a, b: save(a, b); return a * b", "g: _, b = saved; return g * b, g * b")
 
 
 @pytest.fixture

@@ -52,22 +52,6 @@ def test_an_entry_leads_to_its_elements_its_line_and_its_call(show: Any, samples
     expect(page.get_by_role("button", name=re.compile("backward #1"))).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_line_of_source_that_is_broken_on_a_narrow_page_keeps_its_indent(show: Any, samples: Any) -> None:
-    text = "class F:\n    def backward(ctx, grad_output):\n        return " + " + ".join(["grad_output"] * 9) + "\n"
-    page = show(samples.report(wrong=True, source=replace(SOURCE, text=text)), tab="source")
-    page.set_viewport_size({"width": 420, "height": 700})
-    lefts = page.locator(".source .row").last.evaluate(
-        """row => {
-          const text = row.lastChild, range = document.createRange();
-          range.setStart(text, text.textContent.search(/\\S/));
-          range.setEnd(text, text.textContent.length);
-          return [...range.getClientRects()].map((box) => box.left);
-        }"""
-    )
-    assert len(lefts) > 1
-    assert min(lefts[1:]) > lefts[0]
-
-
 def test_show_me_of_a_finding_goes_to_the_worst_entry(show: Any, samples: Any) -> None:
     page = show(samples.report(wrong=True, source=SOURCE))
     page.get_by_role("button", name="Show in Jacobian").first.click()

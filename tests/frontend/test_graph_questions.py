@@ -210,19 +210,6 @@ def test_by_itself_the_graph_shows_a_functions_calls(
     expect(detail).to_contain_text("grad_output")
 
 
-def test_calls_go_to_the_nodes_that_they_made(samples: Any) -> None:
-    calls = list(samples.calls())
-    later = [type(c)(**{**vars(c), "index": c.index + 2, "forward": 2 if c.forward == 0 else None}) for c in calls]
-    nodes = samples.graph().nodes
-    two = AutogradGraph((*[type(nodes[1])(i, "LinearFunctionBackward", "function", sequence=i) for i in (0, 1)],))
-    from nbautograd.widgets.graph import node_calls
-
-    assert node_calls(two, [*calls, *later]) == {
-        0: [(0, "forward #0"), (1, "backward #1")],
-        1: [(2, "forward #2"), (3, "backward #3")],
-    }
-
-
 @pytest.mark.nightly
 def test_from_afar_a_large_graph_is_painted_whole(load: Any) -> None:
     w = leaf()

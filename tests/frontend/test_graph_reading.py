@@ -48,14 +48,6 @@ def in_sight(page: Page, key: str) -> bool:
     return across and frame["y"] < middle[1] < frame["y"] + frame["height"]
 
 
-def test_it_opens_on_the_layers_all_of_them_in_sight(show: Any, network: Any) -> None:
-    page = show(network)
-    assert page.locator(".box").count() <= 12
-    for layer in ("layer1", "layer2", "layer3", "layer4"):
-        expect(page.locator(".box.group", has_text=layer)).to_have_count(1)
-    assert scale(page) >= 0.69
-
-
 def test_search_flies_to_the_first_match_and_on(asking: Any, network: Any) -> None:
     page = asking(network)
     for _ in range(6):
@@ -116,18 +108,6 @@ def test_branches_add_up_before_ones_eyes(show: Any, branches: Any) -> None:
     expect(terms.last).to_contain_text("gradient that arrived")
 
 
-def test_the_legend_names_what_is_in_the_picture_and_nothing_else(show: Any, branches: Any, network: Any) -> None:
-    page = show(branches)
-    page.get_by_text("Legend").click()
-    key = page.locator(".key")
-    expect(key).to_contain_text("Euclidean norm")
-    expect(key).to_contain_text("n gradients arrive here and are added")
-    expect(key).to_contain_text("a leaf")
-    expect(key).not_to_contain_text("custom Function")
-    expect(key).not_to_contain_text("folded")
-    expect(key).not_to_contain_text("equal parts")
-
-
 @pytest.fixture(scope="module")
 def chain() -> Any:
     x = h = torch.ones(4, requires_grad=True)
@@ -149,14 +129,3 @@ def test_a_wrapped_chain_is_wrapped_anew_where_there_is_less_room(asking: Any, c
     assert page.evaluate(width) < seen[0] + seen[2]  # nothing stands beside what is in sight
     page.set_viewport_size({"width": 1000, "height": 800})
     page.wait_for_function(f"{width} > 600")
-
-
-def test_a_box_leaves_out_the_name_of_the_frame_around_it(show: Any) -> None:
-    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
-    encoder = torch.nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
-    page = show(nbautograd.graph(encoder(torch.randn(2, 5, 16)).mean(), names=encoder))
-    frames = page.locator(".frames text").all_text_contents()
-    assert len(frames) > 1
-    words = page.locator(".box.group text").all_text_contents()
-    assert [(f, w) for f in frames for w in words if f"{f}." in w] == []
-    assert page.locator(".box.group title").filter(has_text="layers.0.linear2").count() == 1

@@ -326,13 +326,3 @@ def test_a_front_end_that_shares_no_notebook_has_no_button_for_a_cell(show: Any,
     page = show(wrong)
     expect(page.get_by_role("button", name="Copy line")).to_have_count(1)
     expect(page.get_by_role("button", name="New cell below")).to_have_count(0)
-
-
-def test_the_source_stands_below_what_is_wrong_and_the_change(show: Any, samples: Any) -> None:
-    """Without the ways to where the reader is already."""
-    page = show(samples.report(wrong=True, source=SOURCE), tab="source")
-    panel = page.get_by_role("tabpanel", name="Source")
-    expect(panel.locator("p").first).to_contain_text("backward is wrong for weight")
-    expect(panel.get_by_role("button", name="Show line")).to_have_count(0)
-    page.get_by_role("tab", name="Gradcheck").click()
-    expect(page.get_by_role("tabpanel", name="Gradcheck").locator("p").first).to_contain_text("backward is wrong")

@@ -176,10 +176,6 @@ def cell(load: Any, samples: Any) -> Any:
     return run
 
 
-def height(page: Page) -> float:
-    return float(page.evaluate("output.getBoundingClientRect().height"))
-
-
 def test_the_next_run_of_a_cell_goes_on_in_the_same_tab_and_block(cell: Any) -> None:
     page = cell()
     page.get_by_role("tab", name="Jacobian").click()
@@ -188,31 +184,3 @@ def test_the_next_run_of_a_cell_goes_on_in_the_same_tab_and_block(cell: Any) -> 
     expect(page.get_by_role("tabpanel", name="Jacobian")).to_be_visible()
     expect(page.locator("h4").first).to_have_text("d output / d input")
     assert page.evaluate("[nb.model.get('tab'), nb.model.get('selection')]") == ["jacobian", {"block": [0, 0]}]
-
-
-def test_the_output_keeps_its_height_until_the_next_view_is_in(cell: Any) -> None:
-    page = cell()
-    page.get_by_role("tab", name="Jacobian").click()
-    page.wait_for_function("() => output.getBoundingClientRect().height > 300")
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    before = height(page)
-    page.evaluate("() => window.scrollTo(0, 200)")
-    page.evaluate("() => output.replaceChildren()")
-    page.wait_for_function("() => output.style.minHeight !== ''")
-    assert height(page) == pytest.approx(before, abs=1)
-    assert page.evaluate("scrollY") == 200
-    cell()
-    page.wait_for_function("() => output.style.minHeight === ''")
-    expect(page.get_by_role("tabpanel", name="Jacobian")).to_be_visible()
-    assert page.evaluate("scrollY") == 200
-
-
-def test_a_cell_that_fails_gives_its_height_back(cell: Any) -> None:
-    page = cell()
-    page.evaluate("() => output.replaceChildren()")
-    page.wait_for_function("() => output.style.minHeight !== ''")
-    page.evaluate(
-        """() => { const error = document.createElement("pre"); error.textContent = "NameError";
-                   error.dataset.mimeType = "application/vnd.jupyter.error"; output.append(error); }"""
-    )
-    page.wait_for_function("() => output.style.minHeight === ''")

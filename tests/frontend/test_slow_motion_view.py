@@ -79,15 +79,6 @@ def test_a_value_stands_beside_what_it_should_be(motion: Any) -> None:
     expect(row.locator(".thumbnail")).to_have_count(3)
 
 
-def test_an_entry_lights_its_row_and_its_column_of_the_jacobian(motion: Any) -> None:
-    lit = motion.locator(".motion .lit")
-    motion.locator(".motion tbody .thumbnail").first.hover(position={"x": 2, "y": 2})
-    assert lit.evaluate("e => [e.style.top, parseFloat(e.style.height).toFixed(2)]") == ["0%", "8.33"]
-    motion.get_by_role("group", name="Space plays").press("End")
-    motion.locator(".motion tbody .thumbnail").first.hover(position={"x": 2, "y": 2})
-    assert lit.evaluate("e => [e.style.left, parseFloat(e.style.width).toFixed(2)]") == ["0%", "8.33"]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
 def test_axe_finds_nothing(motion: Any, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
@@ -108,15 +99,6 @@ def test_nothing_is_cut_off(motion: Any, width: int) -> None:
     view = motion.get_by_role("group", name="Space plays")
     view.press("End")
     assert view.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
-
-
-def test_nothing_moves_where_motion_is_reduced(motion: Any) -> None:
-    motion.emulate_media(reduced_motion="reduce")
-    motion.get_by_role("group", name="Space plays").press("End")
-    path = motion.locator(".motion .edge.flow path").first
-    assert path.evaluate("e => getComputedStyle(e).animationName") == "none"
-    motion.emulate_media(reduced_motion="no-preference")
-    assert path.evaluate("e => getComputedStyle(e).animationName") == "flow"
 
 
 def test_a_large_tensor_is_pooled_and_what_is_not_kept_is_a_sentence(asking: Any) -> None:

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import ast
-import inspect
-
 import pytest
 import torch
 from fn import Fn
 from IPython.core.error import UsageError
 
-from nbautograd.magics.call_expression import EvaluationError, as_function, parse_call, read_inputs, read_reference
+from nbautograd.magics.call_expression import EvaluationError, parse_call, read_inputs, read_reference
 
 Linear = Fn.of(
     "Linear",
@@ -140,15 +137,3 @@ def test_a_reference_is_a_function_or_an_expression_of_the_inputs() -> None:
     for text, says in (("n", "does not depend on the inputs"), ("zz", "did not evaluate: NameError")):
         with pytest.raises(UsageError, match=says):
             read_reference(text, inputs, NAMES)
-
-
-def test_an_expression_becomes_a_function_of_what_is_written_alike() -> None:
-    def node(text: str) -> ast.expr:
-        return ast.parse(text, mode="eval").body
-
-    function = as_function(node("torch.mul(b, a.t())"), (node("a.t()"), node("b")), NAMES)
-    assert function is not None
-    assert function(3.0, torch.tensor(2.0)) == 6.0
-    assert function.__name__ == "torch.mul(b, a.t())"
-    assert list(inspect.signature(function).parameters) == ["_argument_0", "b"]  # variables keep their names
-    assert as_function(node("n + 1"), (node("a"),), NAMES) is None

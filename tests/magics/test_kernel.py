@@ -55,13 +55,6 @@ class Kernel:
             if reply["parent_header"].get("msg_id") == sent:
                 return reply["content"], messages
 
-    def ask(self, sent: str) -> dict[str, Any]:
-        """The reply to a complete or inspect request."""
-        while True:
-            reply = self.client.get_shell_msg(timeout=DEADLINE)
-            if reply["parent_header"].get("msg_id") == sent:
-                return reply["content"]  # type: ignore[no-any-return]
-
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Kernel]:
@@ -69,10 +62,6 @@ def kernel() -> Iterator[Kernel]:
     running.run("import torch, inspect, pickle, sys\nfrom torch.autograd import Function\n%load_ext nbautograd")
     yield running
     running.stop()
-
-
-def data(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    return [m["content"].get("data", {}) for m in messages if m["type"] == kind]
 
 
 def is_card(message: dict[str, Any]) -> bool:
@@ -144,28 +133,3 @@ def test_the_migration_of_an_old_function_is_offered_as_a_cell(kernel: Kernel) -
     (payload,) = reply["payload"]
     assert payload["source"] == "set_next_input"
     assert "@staticmethod" in payload["text"]
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("%%autograd_function --hi", "--hints"),
-        ("%%autograd_function --inputs torch.rand_l", "rand_like"),
-        ("%%autograd_f", "%%autograd_function"),
-    ],
-)
-def test_completion_requests(kernel: Kernel, code: str, expected: str) -> None:
-    kernel.run("%%autograd_function\n" + DOUBLE)
-    reply = kernel.ask(kernel.client.complete(code + "\n\n", len(code)))
-    assert any(match.rpartition(".")[2] == expected for match in reply["matches"])
-    typed = code[reply["cursor_start"] : reply["cursor_end"]]
-    assert expected.startswith(typed.rpartition(".")[2]) or typed == ""
-
-
-def test_inspect_requests(kernel: Kernel) -> None:
-    reply = kernel.ask(kernel.client.inspect("%%autograd_function", 10))
-    assert reply["found"]
-    assert "--inputs, -i EXPR" in reply["data"]["text/plain"]
-    kernel.run("%%autograd_function\n" + DOUBLE)
-    reply = kernel.ask(kernel.client.inspect("Double.forward", 14, detail_level=1))
-    assert "return" in reply["data"]["text/plain"]

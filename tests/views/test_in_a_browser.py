@@ -8,7 +8,6 @@ import pytest
 import sample_values as samples
 from PIL import Image
 
-import nbautograd
 from nbautograd.inspection.comparison import ComparedQuantity, Comparison
 from nbautograd.views.bundle import html
 from nbautograd.views.theme import OPEN, PAPER
@@ -91,31 +90,3 @@ def test_axe_finds_nothing(page, theme):
     # the page around the report is ours for the test only: landmarks and its heading are not the report's
     found = [v for v in found if v["id"] not in ("landmark-one-main", "page-has-heading-one")]
     assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found] == []
-
-
-def test_a_heading_stands_on_the_page_of_its_heat_maps_on_paper(page):
-    several = {(0, k): samples.block(samples.W, samples.W + k, names=("output", f"x{k}")) for k in range(2)}
-    show(page, samples.gradcheck(wrong=True, blocks=several))
-    page.emulate_media(media="print")
-    maps = page.locator(".nbag-maps").evaluate_all("all => all.map(e => getComputedStyle(e).breakInside)")
-    assert maps == ["avoid"] * len(several)
-    headings = """all => all.map(e => {
-      const item = e.closest(".nbag-item");
-      return getComputedStyle(item ? item.previousElementSibling : e.closest("details").firstElementChild).breakAfter;
-    })"""
-    assert page.locator(".nbag-maps").evaluate_all(headings) == ["avoid"] * len(several)
-
-
-def test_no_name_is_broken_between_chinese_characters(page):
-    nbautograd.set_language("zh")
-    try:
-        show(page, samples.report(), width=380)
-    finally:
-        nbautograd.set_language("en")
-    headings = page.locator("thead th:not(:has(*))")
-    lines = headings.evaluate_all(
-        "all => all.map(e => { const r = document.createRange(); r.selectNodeContents(e);"
-        " return [e.textContent, r.getClientRects().length]; })"
-    )
-    assert lines
-    assert all(count == 1 for words, count in lines if not set(words) & set(" /")), lines

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import nbautograd
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
-from nbautograd.views.layout import Layout, layout
+from nbautograd.views.layout import layout
 from nbautograd.views.layout.sugiyama import Layers, order, ranks
 
 
@@ -35,49 +35,6 @@ def graphs(draw):
 
 def overlap(a, b):
     return a.x < b.x + b.width and b.x < a.x + a.width and a.y < b.y + b.height and b.y < a.y + a.height
-
-
-def sampled(path):
-    """The curve as short straight pieces."""
-    points = [path.points[0]]
-    for k in range(0, len(path.points) - 1, 3):
-        (x0, y0), (x1, y1), (x2, y2), (x3, y3) = path.points[k : k + 4]
-        for t in (0.25, 0.5, 0.75, 1.0):
-            s = 1 - t
-            points.append(
-                (
-                    s**3 * x0 + 3 * s * s * t * x1 + 3 * s * t * t * x2 + t**3 * x3,
-                    s**3 * y0 + 3 * s * s * t * y1 + 3 * s * t * t * y2 + t**3 * y3,
-                )
-            )
-    return points
-
-
-def crosses(p, q):
-    def side(a, b, c):
-        return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-    return any(
-        side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
-        for a, b in pairwise(p)
-        for c, d in pairwise(q)
-        if max(a[1], b[1]) >= min(c[1], d[1]) and max(c[1], d[1]) >= min(a[1], b[1])
-    )
-
-
-def crossings(made: Layout) -> int:
-    """Drawn crossings of edges that share no end."""
-    curves = [(path, sampled(path), *reach(path)) for path in made.paths]
-    return sum(
-        crosses(p, q)
-        for (a, p, a0, a1), (b, q, b0, b1) in combinations(curves, 2)
-        if a0 < b1 and b0 < a1 and not {a.source, a.target} & {b.source, b.target}
-    )
-
-
-def reach(path):
-    heights = [y for _, y in path.points]
-    return min(heights), max(heights)
 
 
 @settings(max_examples=120, deadline=None)

@@ -18,7 +18,6 @@ from nbautograd.core.kernel.layouts import GRADS, INPUTS
 from nbautograd.course.exercise import CHECKS
 from nbautograd.inspection.audit_report import AuditVerdict
 from nbautograd.views.builders.blocks import TONE
-from nbautograd.views.jacobian import labels
 from nbautograd.views.markup import escape
 from nbautograd.views.phrases import MARKS, VERDICT_MARKS
 from nbautograd.views.theme import TONES
@@ -103,9 +102,3 @@ def test_nothing_gets_through_escape(text):
     made = escape(text)
     assert not {"<", ">", '"', "'"} & set(made)
     made.encode("utf-8")
-
-
-def test_parts_of_complex_numbers_are_named():
-    assert [formats.index(p, pair=True) for p in ((0, 2, 1), (0,))] == ["[0,2].imag", ".real"]
-    assert labels((2, 2), 1, 4, pairs=True) == ["0 re", "0 im", "1 re", "1 im"]
-    assert labels((2,), 1, 2, pairs=True) == ["re", "im"]

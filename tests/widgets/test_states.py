@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import runpy
 import typing
 from dataclasses import make_dataclass
@@ -71,14 +70,3 @@ def test_the_page_is_told_every_trait_that_is_sent(wire: Wire, samples: Any) -> 
     told = typing.get_type_hints(states.Traits)
     assert set(told) == sent
     assert set(typing.get_args(told["_kind"])) == set(typing.get_type_hints(states.Views))
-
-
-@pytest.mark.parametrize(
-    "source", sorted(p for p in (ROOT / "frontend").iterdir() if p.suffix in (".js", ".ts")), ids=lambda p: p.name
-)
-def test_no_type_of_the_front_end_is_any(source: Path) -> None:
-    notes = re.findall(r"/\*\*.*?\*/", source.read_text(encoding="utf-8"), re.DOTALL)
-    written = (
-        notes if source.suffix == ".js" else [re.sub(r"/\*\*.*?\*/|//.*", "", source.read_text(), flags=re.DOTALL)]
-    )
-    assert not any(re.search(r"[<{(|:,] *any\b(?= *[>})|;,\[=])", one) for one in written)
