@@ -36,52 +36,19 @@ def raised(action):
     return None
 
 
-@check
-def error_in_forward(wrap):
-    cls = wrap(make.failing("forward"))
-    return raised(lambda: cls.apply(leaf(3)))
+def raised_in(where, wrap):
+    cls = wrap(make.failing(where))
+    return raised(lambda: cls.apply(leaf(3)).sum().backward())
+
+
+for place in ("forward", "interrupt", "exit", "backward", "many", "shape", "float"):
+    CHECKS[f"raised: {place}"] = functools.partial(raised_in, place)
 
 
 @check
 def error_in_setup_context(wrap):
     cls = wrap(make.failing_setup())
     return raised(lambda: cls.apply(leaf(3)))
-
-
-@check
-def error_in_backward(wrap):
-    out = wrap(make.failing("backward")).apply(leaf(3))
-    return raised(lambda: out.sum().backward())
-
-
-@check
-def keyboard_interrupt(wrap):
-    cls = wrap(make.failing("interrupt"))
-    return raised(lambda: cls.apply(leaf(3)))
-
-
-@check
-def system_exit(wrap):
-    cls = wrap(make.failing("exit"))
-    return raised(lambda: cls.apply(leaf(3)))
-
-
-@check
-def too_many_gradients(wrap):
-    out = wrap(make.failing("many")).apply(leaf(3))
-    return raised(lambda: out.sum().backward())
-
-
-@check
-def wrong_gradient_shape(wrap):
-    out = wrap(make.failing("shape")).apply(leaf(3))
-    return raised(lambda: out.sum().backward())
-
-
-@check
-def gradient_is_a_float(wrap):
-    out = wrap(make.failing("float")).apply(leaf(3))
-    return raised(lambda: out.sum().backward())
 
 
 @check

@@ -7,6 +7,7 @@ import sys
 import warnings
 
 import torch
+from fn import Fn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
@@ -64,25 +65,13 @@ def cube(generate=True):
 
 
 def sine_by_hand():
-    class Sine(Function):
-        @staticmethod
-        def forward(x):
-            return x.sin()
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(inputs[0])
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * x.cos()
-
-        @staticmethod
-        def vmap(info, in_dims, x):
-            return Sine.apply(x), in_dims[0]
-
-    return Sine
+    return Fn.of(
+        "Sine",
+        "x: return x.sin()",
+        "g: (x,) = saved; return g * x.cos()",
+        setup_context="inputs, output: save(inputs[0])",
+        vmap="in_dims, x: return Sine.apply(x), in_dims[0]",
+    )
 
 
 def once():
@@ -102,81 +91,31 @@ def once():
 
 
 def dirty():
-    class AddOne(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.mark_dirty(x)
-            return x.add_(1)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g
-
-    return AddOne
+    return Fn.of("AddOne", "x: ctx.mark_dirty(x); return x.add_(1)", "g: return g")
 
 
 def sorting():
-    class Sort(Function):
-        @staticmethod
-        def forward(ctx, x):
-            values, index = x.sort()
-            ctx.mark_non_differentiable(index)
-            ctx.save_for_backward(index)
-            return values, index
-
-        @staticmethod
-        def backward(ctx, g, g_index):
-            (index,) = ctx.saved_tensors
-            return torch.zeros_like(g).scatter(0, index, g)
-
-    return Sort
+    return Fn.of(
+        "Sort",
+        "x: values, index = x.sort(); ctx.mark_non_differentiable(index); save(index); return values, index",
+        "g, g_index: (index,) = saved; return torch.zeros_like(g).scatter(0, index, g)",
+    )
 
 
 def view():
-    class Flat(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.shape = x.shape
-            return x.view(-1)
-
-        @staticmethod
-        def backward(ctx, g):
-            return g.view(ctx.shape)
-
-    return Flat
+    return Fn.of("Flat", "x: ctx.shape = x.shape; return x.view(-1)", "g: return g.view(ctx.shape)")
 
 
 def same():
-    class Same(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    return Same
+    return Fn.of("Same", "x: return x", "g: return g * 2")
 
 
 def two_outputs(materialize):
-    class Two(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.set_materialize_grads(materialize)
-            return x * 2, x * 3
-
-        @staticmethod
-        def backward(ctx, g, h):
-            Two.seen = (g is None, h is None)
-            total = 0
-            if g is not None:
-                total = total + g * 2
-            if h is not None:
-                total = total + h * 3
-            return total
-
-    return Two
+    return Fn.of(
+        "Two",
+        f"x: ctx.set_materialize_grads({materialize}); return x * 2, x * 3",
+        "g, h: Two.seen = (g is None, h is None); return (0 if g is None else g * 2) + (0 if h is None else h * 3)",
+    )
 
 
 def failing(where):
@@ -226,62 +165,19 @@ def failing_setup():
 
 
 def keyword_heavy():
-    class Keywords(Function):
-        @staticmethod
-        def forward(ctx, x, *, power=2):
-            ctx.save_for_backward(x)
-            return x**power
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * 2 * x
-
-    return Keywords
+    return Fn.of("Keywords", "x, *, power=2: save(x); return x**power", "g: (x,) = saved; return g * 2 * x")
 
 
 def variadic():
-    class Total(Function):
-        @staticmethod
-        def forward(ctx, *tensors):
-            ctx.count = len(tensors)
-            return sum(tensors)
-
-        @staticmethod
-        def backward(ctx, g):
-            return (g,) * ctx.count
-
-    return Total
+    return Fn.of("Total", "*tensors: ctx.count = len(tensors); return sum(tensors)", "g: return (g,) * ctx.count")
 
 
 def vjp_style():
-    class Vjp(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 5
-
-        @staticmethod
-        def vjp(ctx, g):
-            return g * 5
-
-    return Vjp
+    return Fn.of("Vjp", "x: return x * 5", vjp="g: return g * 5")
 
 
 def both_styles():
-    class Both(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 5
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 5
-
-        @staticmethod
-        def vjp(ctx, g):
-            return g * 5
-
-    return Both
+    return Fn.of("Both", "x: return x * 5", "g: return g * 5", vjp="g: return g * 5")
 
 
 def class_methods():
@@ -339,18 +235,11 @@ def boxed():
 
 
 def printing():
-    class Printing(Function):
-        @staticmethod
-        def forward(ctx, x):
-            print("forward", tuple(x.shape))
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            print("backward", g.sum().item())
-            return g * 2
-
-    return Printing
+    return Fn.of(
+        "Printing",
+        'x: print("forward", tuple(x.shape)); return x * 2',
+        'g: print("backward", g.sum().item()); return g * 2',
+    )
 
 
 def warning():
@@ -407,19 +296,11 @@ def outer_of(inner):
 
 
 def random():
-    class Random(Function):
-        @staticmethod
-        def forward(ctx, x):
-            mask = torch.rand_like(x) < 0.5
-            ctx.save_for_backward(mask)
-            return x * mask
-
-        @staticmethod
-        def backward(ctx, g):
-            (mask,) = ctx.saved_tensors
-            return g * mask
-
-    return Random
+    return Fn.of(
+        "Random",
+        "x: mask = torch.rand_like(x) < 0.5; save(mask); return x * mask",
+        "g: (mask,) = saved; return g * mask",
+    )
 
 
 def keeping():

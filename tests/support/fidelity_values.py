@@ -38,30 +38,23 @@ def run(cls, *inputs, **kwargs):
     return bits((out, torch.autograd.grad(loss, leaves, create_graph=False)))
 
 
-@check
-def outputs_and_gradients(wrap):
-    return run(wrap(make.mul()), leaf(3, 4), leaf(3, 4, seed=1))
-
-
-@check
-def outputs_and_gradients_setup_context(wrap):
-    return run(wrap(make.cube()), leaf(3, 4))
+RUNS = {
+    "outputs and gradients": (make.mul, lambda: (leaf(3, 4), leaf(3, 4, seed=1))),
+    "setup_context": (make.cube, lambda: (leaf(3, 4),)),
+    "empty input": (make.mul, lambda: (leaf(0, 3), leaf(0, 3))),
+    "scalar input": (make.mul, lambda: (leaf(), leaf(seed=1))),
+    "variadic": (make.variadic, lambda: (leaf(3), leaf(3, seed=1), leaf(3, seed=2))),
+    "vjp": (make.vjp_style, lambda: (leaf(3),)),
+    "class methods": (make.class_methods, lambda: (leaf(3),)),
+}
+for name, (function, inputs) in RUNS.items():
+    CHECKS[name] = lambda wrap, function=function, inputs=inputs: run(wrap(function()), *inputs())
 
 
 @check
 def bfloat16(wrap):
     x = leaf(5, dtype=torch.bfloat16)
     return bits(wrap(make.mul()).apply(x, x).float())
-
-
-@check
-def empty_input(wrap):
-    return run(wrap(make.mul()), leaf(0, 3), leaf(0, 3))
-
-
-@check
-def scalar_input(wrap):
-    return run(wrap(make.mul()), leaf(), leaf(seed=1))
 
 
 @check
@@ -117,11 +110,6 @@ def keyword_for_tensor(wrap):
     keywords_or_skip()
     cls, x = wrap(make.mul()), leaf(3)
     return bits(torch.autograd.grad(cls.apply(x, y=torch.full((3,), 2.0, dtype=torch.float64)).sum(), x))
-
-
-@check
-def variadic(wrap):
-    return run(wrap(make.variadic()), leaf(3), leaf(3, seed=1), leaf(3, seed=2))
 
 
 @check
@@ -186,16 +174,6 @@ def materialised_gradients(wrap):
 def undefined_gradients(wrap):
     cls, x = wrap(make.two_outputs(False)), leaf(3)
     return bits(torch.autograd.grad(cls.apply(x)[1].sum(), x)), cls.seen
-
-
-@check
-def vjp_style(wrap):
-    return run(wrap(make.vjp_style()), leaf(3))
-
-
-@check
-def class_methods(wrap):
-    return run(wrap(make.class_methods()), leaf(3))
 
 
 @check

@@ -24,7 +24,7 @@ class Fn(Function):
     def __init_subclass__(cls, **options: Any) -> None:
         """Make static methods of what a subclass defines, as torch wants them."""
         super().__init_subclass__(**options)
-        for name in ("forward", "setup_context", "backward", "jvp", "vmap"):
+        for name in ("forward", "setup_context", "backward", "vjp", "jvp", "vmap"):
             if callable(method := vars(cls).get(name)) and not isinstance(method, staticmethod):
                 setattr(cls, name, staticmethod(method))
 
