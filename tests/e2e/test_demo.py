@@ -42,28 +42,17 @@ def photograph(page: Page, folder: Path, name: str) -> None:
         report.locator(".jp-OutputArea").screenshot(path=folder / f"{name}-{tab.lower()}.png")
 
 
-def test_jupyterlab(page, lab, artifacts):
-    visit(page, lab, put(lab, DEMO))
+@pytest.mark.parametrize("app", ["lab", pytest.param("notebook7", marks=pytest.mark.nightly)])
+def test_the_demo(page, request, app, artifacts):
+    served = request.getfixturevalue(app)
+    visit(page, served, put(served, DEMO))
     run_all(page)
     verdicts_are_told_apart(page)
     one_picture_at_a_time(page)
-    photograph(page, artifacts, "lab-light")
+    photograph(page, artifacts, f"{app}-light")
     choose_theme(page, "JupyterLab Dark")
-    photograph(page, artifacts, "lab-dark")
+    photograph(page, artifacts, f"{app}-dark")
     choose_theme(page, "JupyterLab Light")
     expect(page.locator('.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.stderr"]')).to_have_count(0)
-    assert page.errors == []
-    assert page.refused == []
-
-
-@pytest.mark.nightly
-def test_notebook_7(page, notebook7, artifacts):
-    visit(page, notebook7, put(notebook7, DEMO))
-    run_all(page)
-    verdicts_are_told_apart(page)
-    one_picture_at_a_time(page)
-    photograph(page, artifacts, "notebook7-light")
-    choose_theme(page, "JupyterLab Dark")
-    photograph(page, artifacts, "notebook7-dark")
     assert ours(page.errors) == []
     assert page.refused == []

@@ -38,18 +38,15 @@ def filled(notebook):
     ("line", "kind"),
     [
         ("%gradcheck product(a, b)", "GradcheckReport"),
-        ("%gradcheck Product.apply(a, b)", "GradcheckReport"),
         ("%gradcheck product(b=b, a=a)", "GradcheckReport"),
         ("%gradcheck (lambda x: product(x, x))(a)", "GradcheckReport"),
         ("%jacobian product(a, b)", "JacobianReport"),
         ("%autograd_graph product(a, b).sum()", "AutogradGraph"),
         ("%autograd_graph product(a, b), a * b", "AutogradGraph"),
         ("%autograd_calls", "CallLog"),
-        ("%autograd_calls Product", "CallLog"),
         ("%autograd_calls product", "CallLog"),
         ("%autograd_calls torch.autograd.function.InplaceFunction", "CallLog"),
         ("%autograd_compare product(a, b) torch.mul(a, b)", "Comparison"),
-        ("%autograd_compare product(a, b), torch.mul(a, b)", "Comparison"),
         ("%autograd_compare product(a, b.t().t()) a * b.t().t()", "Comparison"),
     ],
 )
@@ -104,14 +101,11 @@ def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
         ("%gradcheck product", "takes a call with its arguments, but `product` is not one"),
         ("%gradcheck product(a, zz)", "%gradcheck: `zz` is not defined."),
         ("%gradcheck prodct(a, b)", "%gradcheck: `prodct` is not defined. Did you mean `product`?"),
-        ("%gradcheck ope(a)", "%gradcheck: `ope` is not defined."),  # not `open`
         ("%autograd_graph inn", "%autograd_graph: `inn` is not defined."),  # not `In`
         ("%gradcheck product(a, b.nope)", "%gradcheck could not evaluate its line: AttributeError"),
         ("%gradcheck product(a)", "%gradcheck: Product.forward needs b. Write product(a, b)."),
-        ("%jacobian Product.apply()", "%jacobian: Product.forward needs a, b. Write Product.apply(a, b)."),
         ("%gradcheck (lambda x, y: product(x, y))(a)", "needs y. Write (lambda x, y: product(x, y))(a, y)."),
         ("%gradcheck product(a, b, a)", "%gradcheck: Product.forward takes (a, b), but 3 arguments are given."),
-        ("%autograd_compare product(a) torch.neg(a)", "Product.forward needs b. Write product(a, b)."),
         ("%gradcheck product(a.long(), b.long())", "int64"),
         ("%jacobian product(a,", "is not a Python expression"),
         ("%autograd_graph", "as you would write it: %autograd_graph loss"),
@@ -119,7 +113,6 @@ def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
         ("%autograd_calls Prodct", "Recorded so far: Product. Did you mean `Product`?"),
         ("%autograd_calls torch", "no recorded Function is named torch. Recorded so far: Product."),
         ("%autograd_compare product(a, b)", "takes two calls on the same arguments"),
-        ("%autograd_compare product(a, b) torch.ones(2)", "uses none of the first call's arguments"),
     ],
 )
 def test_a_wrong_line_is_one_sentence(filled, line: str, says: str) -> None:

@@ -48,22 +48,6 @@ def rnn(steps=12):
     return [wx, wh], loss
 
 
-def residual_network(blocks=3):
-    torch.manual_seed(0)
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.conv = nn.Conv2d(4, 4, 3, padding=1, bias=False)
-            self.norm = nn.BatchNorm2d(4)
-
-        def forward(self, x):
-            return torch.relu(self.norm(self.conv(x)) + x)
-
-    model = nn.Sequential(nn.Conv2d(1, 4, 1), *[Block() for _ in range(blocks)])
-    return model, model(torch.randn(2, 1, 6, 6)).mean()
-
-
 class ResidualBlock(nn.Module):
     def __init__(self, channels, out, stride, act) -> None:
         super().__init__()

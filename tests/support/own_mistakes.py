@@ -10,6 +10,9 @@ import torch
 from fn import Fn
 from torch import Tensor
 
+import nbautograd
+from nbautograd.core.findings import Finding
+
 BUFFER: list[Tensor] = []
 SCALE = torch.tensor(1.7, dtype=torch.float64, requires_grad=True)
 
@@ -18,6 +21,18 @@ def draw(*shape: int, seed: int = 0, low: float = -1.0, high: float = 1.0) -> Te
     generator = torch.Generator().manual_seed(seed + 42)
     values = torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low
     return values.requires_grad_()
+
+
+def normal(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def first(fn: Any, *inputs: Any) -> Finding:
+    """Return the first finding on a Function whose backward is wrong."""
+    report = nbautograd.gradcheck(fn, inputs, order=1)
+    assert report.verdict == "wrong"
+    return report.findings[0]
 
 
 @dataclass(frozen=True)

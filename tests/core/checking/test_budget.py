@@ -13,6 +13,7 @@ import weakref
 import pytest
 import torch
 from fn import Fn
+from own_mistakes import normal
 
 from nbautograd import Budget, gradcheck, inspect
 from nbautograd.core.checking import budget as budgets
@@ -31,11 +32,6 @@ class Time:
 
     def passes(self, seconds: float) -> None:
         self.seconds += seconds
-
-
-def doubles(*shape):
-    torch.manual_seed(5)
-    return torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
 def exponential(time, step, factor=1.0):
@@ -89,7 +85,7 @@ def stops(report):
 def test_a_call_that_never_returns_is_interrupted_and_named(method):
     time = Time()
     fn = endless(time, method)
-    report = check(time, fn, doubles(3), seconds=5.0)
+    report = check(time, fn, normal(3), seconds=5.0)
     assert report.verdict == "cannot tell"
     [said] = stops(report)
     assert f"`Endless.{method}` had not returned" in str(report.reason)
@@ -163,7 +159,7 @@ def test_code_of_the_user_is_interrupted_whoever_calls_it(make):
                 break
             time.passes(1)
 
-    report = check(time, make(forever), doubles(2), seconds=5.0)
+    report = check(time, make(forever), normal(2), seconds=5.0)
     assert report.verdict == "cannot tell"
     assert len(stops(report)) == 1
 
@@ -177,9 +173,9 @@ def test_a_budget_that_nobody_gave_interrupts_no_thread(monkeypatch):
             super().start()
 
     monkeypatch.setattr(threading, "Thread", Started)
-    assert gradcheck(torch.exp, doubles(2)).verdict == "right"
+    assert gradcheck(torch.exp, normal(2)).verdict == "right"
     assert not threads
-    assert gradcheck(torch.exp, doubles(2), budget=60).verdict == "right"
+    assert gradcheck(torch.exp, normal(2), budget=60).verdict == "right"
     assert threads == ["nbautograd budget"] or budgets._watcher is not None
 
 
@@ -190,7 +186,7 @@ def test_a_thread_that_cannot_start_leaves_no_clock_behind(monkeypatch):
     time = Time()
     monkeypatch.setattr(budgets, "_watcher", None)
     monkeypatch.setattr(threading.Thread, "start", refused)
-    report = check(time, exponential(time, 10), doubles(5), seconds=60.0)
+    report = check(time, exponential(time, 10), normal(5), seconds=60.0)
     assert report.verdict == "cannot tell"  # between two calls the clock is looked at all the same
     assert not budgets._watched
     assert budgets._current.get() is None
@@ -209,7 +205,7 @@ def test_a_loop_that_catches_everything_is_interrupted_again():
                 if len(caught) == 3:
                     raise
 
-    assert check(time, forever, doubles(2), seconds=5.0).verdict == "cannot tell"
+    assert check(time, forever, normal(2), seconds=5.0).verdict == "cannot tell"
     assert caught == [budgets.OutOfBudgetError] * 3
 
 
@@ -235,10 +231,10 @@ def test_what_is_imported_by_half_is_not_interrupted(monkeypatch):
 def test_nothing_is_left_behind():
     handlers = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGALRM)} if sys.platform != "win32" else {}
     time = Time()
-    check(time, endless(time, "backward"), doubles(2), seconds=5.0)
+    check(time, endless(time, "backward"), normal(2), seconds=5.0)
     assert not budgets._watched
     assert handlers == {s: signal.getsignal(s) for s in handlers}
-    assert gradcheck(torch.exp, doubles(2)).verdict == "right"
+    assert gradcheck(torch.exp, normal(2)).verdict == "right"
 
 
 PROFILED = """
@@ -276,7 +272,7 @@ def test_a_profiler_works_after_an_interrupt():
 
 def test_by_default_the_verdict_depends_on_counts_alone():
     time = Time()
-    report = check(time, exponential(time, 10), doubles(5))
+    report = check(time, exponential(time, 10), normal(5))
     assert time.seconds > 60
     assert report.verdict == "right"
     assert report.complete
@@ -286,17 +282,17 @@ def test_by_default_the_verdict_depends_on_counts_alone():
 
 def test_causes_and_fixes_are_left_out_before_the_verdict_is():
     time = Time()
-    report = check(time, exponential(time, 10, factor=2.0), doubles(5))
+    report = check(time, exponential(time, 10, factor=2.0), normal(5))
     assert report.verdict == "wrong"
     assert report.complete
     assert [said.message_id for said in stops(report)] == ["checking.stopped_causes"]
     assert report.findings[0].code == "wrong_unclassified"
-    assert check(Time(), exponential(Time(), 0, factor=2.0), doubles(5)).findings[0].code == "constant_factor"
+    assert check(Time(), exponential(Time(), 0, factor=2.0), normal(5)).findings[0].code == "constant_factor"
 
 
 def test_a_budget_that_was_given_ends_the_verdict_too():
     time = Time()
-    report = check(time, exponential(time, 10), doubles(5), seconds=60.0)
+    report = check(time, exponential(time, 10), normal(5), seconds=60.0)
     assert time.seconds <= 80
     assert report.verdict == "cannot tell"
     [said] = stops(report)  # by the check before its next call, or by who watches that a call returns: who is first
@@ -306,7 +302,7 @@ def test_a_budget_that_was_given_ends_the_verdict_too():
 
 def test_second_derivatives_that_count_cannot_be_told_without_time():
     time = Time()
-    report = check(time, exponential(time, 10), doubles(5), order=2)
+    report = check(time, exponential(time, 10), normal(5), order=2)
     assert report.verdict == "right"
     assert not report
     assert report.order2.verdict == "cannot tell"
@@ -315,14 +311,14 @@ def test_second_derivatives_that_count_cannot_be_told_without_time():
 
 def test_without_a_limit_nothing_is_left_out():
     time = Time()
-    report = check(time, exponential(time, 1000), doubles(5), seconds=None)
+    report = check(time, exponential(time, 1000), normal(5), seconds=None)
     assert report.verdict == "right"
     assert report.order2.verdict == "right"
     assert not stops(report)
 
 
 def test_little_memory_makes_a_sample_of_a_large_jacobian():
-    x = doubles(300)
+    x = normal(300)
     whole = gradcheck(lambda x: x.cumsum(0) * x.exp(), x, order=1)
     small = gradcheck(lambda x: x.cumsum(0) * x.exp(), x, order=1, budget=Budget(bytes=10_000_000))
     assert (whole.verdict, small.verdict) == ("right", "right")
@@ -331,7 +327,7 @@ def test_little_memory_makes_a_sample_of_a_large_jacobian():
 
 
 def test_what_needs_more_memory_than_there_is_gets_a_sentence():
-    report = gradcheck(torch.exp, doubles(100_000), budget=Budget(bytes=1 << 20))
+    report = gradcheck(torch.exp, normal(100_000), budget=Budget(bytes=1 << 20))
     assert report.verdict == "cannot tell"
     assert "24.4 MiB of memory, more than the 1 MiB" in str(report.reason)
     assert [said.message_id for said in stops(report)] == ["checking.stopped_memory"]
@@ -373,7 +369,7 @@ def test_what_calls_keep_stays_within_the_bytes_that_were_given(calls, factor, v
     made = Kept(factor)
     fn = made.function if not around else (lambda x: made.function.apply(x) * 1.0)
     allowed = calls * made.SIZE
-    report = gradcheck(fn, doubles(2), budget=Budget(seconds=None, bytes=allowed))
+    report = gradcheck(fn, normal(2), budget=Budget(seconds=None, bytes=allowed))
     assert report.verdict == (verdict if calls > 5 else "cannot tell")
     assert made.peak <= allowed
     left_out = [said.message_id for said in stops(report)]
@@ -388,7 +384,7 @@ def test_what_calls_keep_stays_within_the_bytes_that_were_given(calls, factor, v
 @pytest.mark.parametrize("given", [0, -1, "30", True, Budget(seconds=0), Budget(bytes=-1)])
 def test_a_budget_that_makes_no_sense_is_refused(given):
     with pytest.raises(CallError, match="budget is"):
-        gradcheck(torch.exp, doubles(2), budget=given)
+        gradcheck(torch.exp, normal(2), budget=given)
 
 
 @pytest.mark.parametrize("method", ["forward", "backward"])
@@ -396,7 +392,7 @@ def test_inspect_keeps_to_the_same_budget(method):
     time = Time()
     fn = endless(time, method)
     with budgeted(Budget(seconds=5), time):
-        report = inspect(fn, doubles(2))
+        report = inspect(fn, normal(2))
     assert report.verdict == "cannot tell"
     assert "had not returned" in str(report.gradcheck.reason)
     assert report.notes or not report.graph.complete

@@ -5,21 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 from fn import Fn
-from own_mistakes import draw
+from own_mistakes import draw, first
 
-import nbautograd
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Problem
-from nbautograd.core.findings import Finding
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_fixes")]
-
-
-def first(fn, *inputs) -> Finding:
-    report = nbautograd.gradcheck(fn, inputs, order=1)
-    assert report.verdict == "wrong"
-    return report.findings[0]
 
 
 WideSum = Fn.of("WideSum", "x: return x.cumsum(1)", "g: return g.sum(1, keepdim=True).expand_as(g)")

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 from fn import Fn
 from injected import broken
+from own_mistakes import normal
 
 import nbautograd
 from nbautograd.core import stumbles
@@ -19,12 +19,6 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnosis import table
 from nbautograd.core.checking.probes.run_probes import PROBES
 from nbautograd.core.checking.repair.kinds import KINDS
-
-
-def doubles(*shape: int) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(3)
-    return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
-
 
 # Wrong for a gradient that is not contiguous, which the probe of layouts alone finds.
 ByView = Fn.of("ByView", "x: save(x); return x * x", "g: (x,) = saved; return 2 * x * g.view(-1).view(x.shape)")
@@ -68,12 +62,12 @@ def checked_with_stumble(check: Callable[[], GradcheckReport], part: str) -> Gra
     return report
 
 
-check_right = functools.partial(nbautograd.gradcheck, Cube, (doubles(2, 3),))
+check_right = functools.partial(nbautograd.gradcheck, Cube, (normal(2, 3),))
 
 
 def test_nothing_stumbles_where_nothing_is_made_to() -> None:
     assert check_right().verdict == "right"
-    assert nbautograd.gradcheck(Linear, (doubles(2, 3), doubles(3, 2))).verdict == "wrong"
+    assert nbautograd.gradcheck(Linear, (normal(2, 3), normal(3, 2))).verdict == "wrong"
 
 
 @pytest.mark.parametrize("name", [*PROBES])
@@ -93,19 +87,19 @@ def test_no_gradient_is_right_where_a_probe_failed(name: str, monkeypatch: pytes
 )
 def test_a_gradient_that_another_probe_finds_wrong_stays_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROBES, name, broken())
-    report = checked_with_stumble(functools.partial(nbautograd.gradcheck, ByView, (doubles(3, 4),)), name)
+    report = checked_with_stumble(functools.partial(nbautograd.gradcheck, ByView, (normal(3, 4),)), name)
     assert report.verdict == "wrong"
     assert "fails_noncontiguous_grad" in {finding.code for finding in report.findings}
 
 
 def test_a_wrong_gradient_is_not_right_where_the_probe_that_finds_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = functools.partial(nbautograd.gradcheck, ByView, (doubles(3, 4),))
+    check = functools.partial(nbautograd.gradcheck, ByView, (normal(3, 4),))
     assert check().verdict == "wrong"
     monkeypatch.setitem(PROBES, "layout", broken())
     assert checked_with_stumble(check, "layout").verdict == "cannot tell"
 
 
-check_wrong = functools.partial(nbautograd.gradcheck, Linear, (doubles(2, 3), doubles(3, 2)))
+check_wrong = functools.partial(nbautograd.gradcheck, Linear, (normal(2, 3), normal(3, 2)))
 
 
 @pytest.mark.parametrize("number", range(len(table.HYPOTHESES)))
@@ -127,7 +121,7 @@ Doubled = Fn.of("Doubled", "x: return 2 * x", "g: return g")
 @pytest.mark.parametrize("name", [*KINDS])
 def test_an_edit_that_cannot_be_made_leaves_the_others(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, name, dataclasses.replace(KINDS[name], rule=broken()))
-    report = checked_with_stumble(functools.partial(nbautograd.gradcheck, Doubled, (doubles(1),)), f"edit {name}")
+    report = checked_with_stumble(functools.partial(nbautograd.gradcheck, Doubled, (normal(1),)), f"edit {name}")
     assert report.verdict == "wrong"
 
 

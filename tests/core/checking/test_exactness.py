@@ -78,40 +78,6 @@ Erf = Fn.of("Erf", "x: save(x); t = 1 / (1 + 0.3275911 * x.abs()); "
     "g: (x,) = saved; return g * 2 / math.sqrt(math.pi) * torch.exp(-x * x)")  # fmt: skip
 
 
-def runge_kutta(f, state, steps, h):
-    def moved(k, by):
-        return [s + by * d for s, d in zip(state, k, strict=True)]
-
-    for _ in range(steps):
-        a = f(state)
-        b = f(moved(a, h / 2))
-        c = f(moved(b, h / 2))
-        d = f(moved(c, h))
-        state = [s + h / 6 * (p + 2 * q + 2 * r + t) for s, p, q, r, t in zip(state, a, b, c, d, strict=True)]
-    return state
-
-
-class Ode(Fn):
-    """y' = tanh(W y) and its continuous adjoint, which is the gradient of the steps but for their error."""
-
-    def forward(ctx, y, w, steps):
-        (y,) = runge_kutta(lambda s: [torch.tanh(s[0] @ w.t())], [y], steps, 1 / steps)
-        ctx.save_for_backward(y, w)
-        ctx.steps = steps
-        return y
-
-    def backward(ctx, g):
-        y, w = ctx.saved_tensors
-
-        def back(state):
-            t = torch.tanh(state[0] @ w.t())
-            d = state[1] * (1 - t * t)
-            return t, -d @ w, -d.t() @ state[0]
-
-        _, at_start, of_w = runge_kutta(back, [y, g, torch.zeros_like(w)], ctx.steps, -1 / ctx.steps)
-        return at_start, of_w, None
-
-
 class Implicit(Fn):
     """Hands on what a fixed point found, and solves for its gradient, as torchdeq 0.1.0 does."""
 
@@ -153,12 +119,10 @@ Guarded = Fn.of("Guarded", "x, eps: y = x.sqrt(); save(y); ctx.eps = eps; return
 APPROXIMATE = {
     "a guard that the caller sets": (Guarded, lambda: (positive(6), 1e-6)),
     "fixed point 1e-6": (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1e-6)),
-    "fixed point 1e-8": (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1e-8)),
     "Sinkhorn 1e-6": (Sinkhorn, lambda: (cost(), 1e-6)),
     "power iteration 1e-6": (PowerIteration, lambda: (spectrum(), 1e-6)),
     "erf": (Erf, lambda: (draw(3, 4),)),
     "implicit gradient": (equilibrium, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.2))),
-    "adjoint of an ODE": (Ode, lambda: (draw(2, 3), draw(3, 3, seed=1, scale=0.5), 10)),
 }
 
 
@@ -212,7 +176,6 @@ def near_zero():
     ("fn", "inputs", "verdict"),
     [
         (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-6), "cannot tell"),
-        (FixedPoint, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-3), "cannot tell"),
         (LooseBackward, lambda: (draw(3, 4), draw(4, 4, seed=1, scale=0.35), 1e-3), "cannot tell"),
         (PowerIteration, lambda: (spectrum(), 1e-4), "cannot tell"),
         (Sinkhorn, lambda: (cost(), 1e-4), "cannot tell"),

@@ -11,6 +11,7 @@ import pytest
 import torch
 from fn import Fn
 from functions_checked import Exp, LinearWrong
+from own_mistakes import normal
 
 import nbautograd
 from nbautograd import gradcheck, jacobian
@@ -32,30 +33,25 @@ def test_an_object_of_a_function_is_not_taken_for_one_of_old_torch():
             return x
 
     with pytest.raises(CallError, match=r"pass Exp\.apply"):
-        gradcheck(Exp(), doubles(2))
+        gradcheck(Exp(), normal(2))
     with pytest.raises(CallError, match=r"style of old torch"):
-        gradcheck(Old(), doubles(2))
-
-
-def doubles(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+        gradcheck(Old(), normal(2))
 
 
 @pytest.mark.parametrize("call", [Exp, Exp.apply, lambda x: Exp.apply(x), torch.exp])
 def test_a_class_its_apply_and_any_callable_can_be_checked(call):
-    assert gradcheck(call, doubles(3, 2)).verdict == "right"
+    assert gradcheck(call, normal(3, 2)).verdict == "right"
 
 
 def test_one_entry_of_many_that_is_off_by_a_hundred_thousandth_is_found():
-    report = gradcheck(checked.Offset, doubles(2500))
+    report = gradcheck(checked.Offset, normal(2500))
     block = report.blocks[0, 0]
     assert (block.verdict, block.wrong, block.worst.input_index) == ("mismatch", 1, (7,))
     assert block.worst.error_bar < 1e-8
 
 
 def test_couplings_that_the_backward_lacks_are_seen():
-    report = gradcheck(checked.Softmax, doubles(6, 4))
+    report = gradcheck(checked.Softmax, normal(6, 4))
     block = report.blocks[0, 0]
     assert block.structure == "block diagonal"
     assert block.wrong == 6 * 4 * 3
@@ -63,7 +59,7 @@ def test_couplings_that_the_backward_lacks_are_seen():
 
 @pytest.mark.slow
 def test_a_million_elements_stay_a_diagonal():
-    x = doubles(1_000_000)
+    x = normal(1_000_000)
     block = gradcheck(Exp, x, order=1).blocks[0, 0]
     assert (block.verdict, block.structure, block.entries) == ("match", "diagonal", 10**12)
     part = block.analytical(slice(0, 3), [0, 1, 2])
@@ -76,7 +72,7 @@ def test_a_million_elements_stay_a_diagonal():
 
 
 def test_a_wrong_entry_of_a_jacobian_too_large_to_hold_is_searched_for():
-    report = gradcheck(checked.Coupled, doubles(3000), order=1)
+    report = gradcheck(checked.Coupled, normal(3000), order=1)
     block = report.blocks[0, 0]
     assert (block.structure, block.verdict) == ("sampled", "mismatch")
     assert (block.worst.output_index, block.worst.input_index) == ((1234,), (11,))
@@ -110,17 +106,17 @@ def test_complex_numbers_count_as_pairs():
 
 def test_an_exception_in_forward_is_the_users_own():
     with pytest.raises(ZeroDivisionError, match="own forward"):
-        gradcheck(checked.ForwardRaises, doubles(3))
+        gradcheck(checked.ForwardRaises, normal(3))
 
 
 @pytest.mark.parametrize(
     ("fn", "inputs", "error", "advice"),
     [
-        (3, (doubles(2),), CallError, "^(?!gradcheck).* MyFunction.* int"),  # `inspect` and others say it, too
+        (3, (normal(2),), CallError, "^(?!gradcheck).* MyFunction.* int"),  # `inspect` and others say it, too
         (torch.exp, 3, CallError, "^(?!gradcheck).* tuple.* int"),
         (torch.exp, (torch.arange(3),), InputError, "double"),
         (torch.exp, (3.0,), InputError, "tensor"),
-        (torch.mul, (doubles(1), torch.ones(1).expand(2**62)), InputError, "4611686018427387904"),
+        (torch.mul, (normal(1), torch.ones(1).expand(2**62)), InputError, "4611686018427387904"),
     ],
 )
 def test_a_call_that_makes_no_sense_gets_advice(fn, inputs, error, advice):
@@ -169,20 +165,20 @@ def test_a_mistake_of_ours_is_not_blamed_on_backward(monkeypatch):
 
     monkeypatch.setattr(structure, "matching", broken)
     with pytest.raises(IndexError, match="ours"):
-        gradcheck(Exp, doubles(3))
+        gradcheck(Exp, normal(3))
 
 
 def test_an_interrupt_of_the_first_call_leaves_nothing_and_says_so():
     def interrupted(x):
         raise KeyboardInterrupt
 
-    report = gradcheck(interrupted, doubles(2))
+    report = gradcheck(interrupted, normal(2))
     assert (report.verdict, dict(report.blocks)) == ("cannot tell", {})
     assert str(report.reason) == "The check was interrupted before any gradient was compared."
 
 
 def test_nothing_of_the_users_is_changed(capsys):
-    x = doubles(4)
+    x = normal(4)
     before, version, threads = x.detach().clone(), x._version, torch.get_num_threads()
     torch.manual_seed(5), np.random.seed(5), random.seed(5)
 
@@ -204,16 +200,16 @@ def test_nothing_of_the_users_is_changed(capsys):
 
 
 def test_tolerances_of_the_caller_rule():
-    x = doubles(6)
-    slightly = gradcheck(checked.Offset, doubles(10), atol=1e-3, rtol=1e-3)
+    x = normal(6)
+    slightly = gradcheck(checked.Offset, normal(10), atol=1e-3, rtol=1e-3)
     assert slightly.blocks[0, 0].verdict == "match"
     assert gradcheck(Exp, x, eps=1e-4).verdict == "right"
 
 
 def test_in_place_functions_and_expanded_inputs_can_be_checked():
-    assert gradcheck(lambda x: x.mul_(3), doubles(3)).verdict == "right"
-    assert gradcheck(lambda x: x * 3, doubles(1, 3).expand(4, 3)).verdict == "right"
-    assert gradcheck(lambda x: x.t() * 3, doubles(4, 3).t()).verdict == "right"
+    assert gradcheck(lambda x: x.mul_(3), normal(3)).verdict == "right"
+    assert gradcheck(lambda x: x * 3, normal(1, 3).expand(4, 3)).verdict == "right"
+    assert gradcheck(lambda x: x.t() * 3, normal(4, 3).t()).verdict == "right"
 
 
 def test_a_complex_output_with_one_infinite_part_cannot_be_told():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from fn import Fn
+from own_mistakes import normal
 
 from nbautograd import gradcheck
 
@@ -12,11 +13,6 @@ from nbautograd import gradcheck
 pytestmark = pytest.mark.slow
 
 INDEX = torch.tensor([0, 2, 2, 5])
-
-
-def draw(*shape, seed=0):
-    torch.manual_seed(seed)
-    return torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
 # Without the term of the mean.
@@ -37,10 +33,10 @@ Lower = Fn.of("Lower", "x: return x.tril()", "grad_output: return grad_output.tr
 @pytest.mark.parametrize(
     ("fn", "inputs", "code", "fixed"),
     [
-        (LayerNorm, (draw(4, 6), draw(6, seed=1)), "missing_coupling", True),
-        (Rows, (draw(6, 3), INDEX), "missing_entries", True),
-        (Counting, (draw(4),), "nondeterministic_backward", True),
-        (Lower, (draw(3, 3),), "wrong_derivative", True),
+        (LayerNorm, (normal(4, 6), normal(6, seed=1)), "missing_coupling", True),
+        (Rows, (normal(6, 3), INDEX), "missing_entries", True),
+        (Counting, (normal(4),), "nondeterministic_backward", True),
+        (Lower, (normal(3, 3),), "wrong_derivative", True),
     ],
 )
 def test_it_is_named_and_mended(fn, inputs, code, fixed):
@@ -65,9 +61,9 @@ class FirstOfAll(Fn):
 
 def test_what_an_earlier_call_left_is_noticed():
     FirstOfAll.kept.clear()
-    found = gradcheck(FirstOfAll, (draw(4),), order=1).findings[0]
+    found = gradcheck(FirstOfAll, (normal(4),), order=1).findings[0]
     assert (found.code, found.message_id) == ("shared_state", "causes.wrong_later")
-    assert gradcheck(FirstOfAll, (draw(4),), order=1).verdict == "wrong"  # beside what outlived a vmap
+    assert gradcheck(FirstOfAll, (normal(4),), order=1).verdict == "wrong"  # beside what outlived a vmap
 
 
 Power = Fn.of("Power", "x, n: save(x); ctx.n = n; return x**n",
@@ -76,7 +72,7 @@ Modulus = Fn.of("Modulus", "z: save(z); return z.abs() ** 2", "grad_output: (z,)
 
 
 def test_a_number_on_ctx_is_used_rather_than_written_out():
-    fix = gradcheck(Power, (draw(5), 3), order=1).findings[0].fix
+    fix = gradcheck(Power, (normal(5), 3), order=1).findings[0].fix
     assert fix is not None
     assert "ctx.n * " in fix.source or "* ctx.n" in fix.source
 

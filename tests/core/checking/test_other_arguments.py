@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from fn import Fn
+from own_mistakes import normal
 
 from nbautograd import gradcheck
 from nbautograd.core.checking.points import points
@@ -12,11 +13,6 @@ from nbautograd.core.checking.problem import Problem
 
 # whole checks, one for each kind of what is asked: `.ci/run` runs them with the slow tests
 pytestmark = pytest.mark.slow
-
-
-def doubles(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
 # A running sum, without the element itself where it is exclusive; backward forgets that.
@@ -42,7 +38,7 @@ def fixes(report):
 
 
 def test_no_fix_for_one_value_of_a_flag():
-    report = gradcheck(ExclusiveSum.apply, (doubles(3, 4), True))
+    report = gradcheck(ExclusiveSum.apply, (normal(3, 4), True))
     assert report.verdict == "wrong"
     assert all("exclusive" in fix for fix in fixes(report))
 
@@ -50,7 +46,7 @@ def test_no_fix_for_one_value_of_a_flag():
 @pytest.mark.parametrize("given", [True, False])
 def test_no_fix_for_one_value_of_a_flag_where_the_other_one_needs_other_values(given):
     """The logarithms given are negative, so the other branch has to be tried at other numbers."""
-    q, target = doubles(4, 3), -doubles(4, 3, seed=1).detach().abs() - 0.1
+    q, target = normal(4, 3), -normal(4, 3, seed=1).detach().abs() - 0.1
     target = (target if given else target.exp()).requires_grad_()
     report = gradcheck(Divergence, (q, target, given), order=1)
     assert report.verdict == ("wrong" if given else "right")
@@ -58,19 +54,19 @@ def test_no_fix_for_one_value_of_a_flag_where_the_other_one_needs_other_values(g
 
 
 def test_no_fix_for_one_of_the_strings_that_the_code_compares():
-    report = gradcheck(Named, (doubles(5), "steep"), order=1)
+    report = gradcheck(Named, (normal(5), "steep"), order=1)
     assert report.verdict == "wrong"
     assert not fixes(report)
 
 
 def test_no_fix_that_fails_where_an_argument_may_be_none():
-    report = gradcheck(Weighted, (doubles(5), 0.3), order=1)
+    report = gradcheck(Weighted, (normal(5), 0.3), order=1)
     assert report.verdict == "wrong"
     assert not fixes(report)
 
 
 def test_a_flag_that_a_callable_gives_to_its_function_is_tried_the_other_way_too():
-    inside = gradcheck(lambda x: ExclusiveSum.apply(x, True), doubles(3, 4))
+    inside = gradcheck(lambda x: ExclusiveSum.apply(x, True), normal(3, 4))
     assert inside.verdict == "wrong"
     assert all("if ctx.exclusive else" in fix for fix in fixes(inside))
     assert "apply" not in vars(ExclusiveSum)
@@ -80,7 +76,7 @@ def test_inputs_keep_their_names_where_an_argument_inside_is_another():
     def steep(angle):
         return Powered.apply(angle, 3.0)
 
-    found = gradcheck(steep, doubles(6)).findings[0]
+    found = gradcheck(steep, normal(6)).findings[0]
     assert found.code == "missing_factor"
     assert "`angle`" in found.message
 
@@ -132,10 +128,10 @@ def wrong_report(fn, *inputs):
 
 
 def test_a_fix_for_an_infinite_argument_leaves_finite_ones_right():
-    assert gradcheck(Norm, (doubles(3, 4), 1.0), order=1).verdict == "right"
-    tried = points(Problem(Norm, (doubles(3, 4), float("inf")))).of("argument")
+    assert gradcheck(Norm, (normal(3, 4), 1.0), order=1).verdict == "right"
+    tried = points(Problem(Norm, (normal(3, 4), float("inf")))).of("argument")
     assert {at.inputs[1] for at in tried} == {1.0, 3.0}
-    for fix in fixes(wrong_report(Norm, doubles(3, 4), float("inf"))):  # in its own branch alone
+    for fix in fixes(wrong_report(Norm, normal(3, 4), float("inf"))):  # in its own branch alone
         assert fix.strip().startswith("slope = x *")
 
 
@@ -145,17 +141,17 @@ HalvedExponent = Fn.of("HalvedExponent", "x, p: e = 1 + (x * x).sum(-1); save(x,
 
 
 def test_a_factor_of_one_odd_number_is_not_named_where_another_takes_another():
-    found = wrong_report(HalvedExponent, doubles(4, 3), 3).findings[0]
+    found = wrong_report(HalvedExponent, normal(4, 3), 3).findings[0]
     assert "1.5" not in found.message
 
 
 def test_a_factor_is_the_length_of_a_list_and_no_number():
-    found = wrong_report(Levels, doubles(5, 3), [0.1, 0.5, 0.9])
+    found = wrong_report(Levels, normal(5, 3), [0.1, 0.5, 0.9])
     assert not any("3" in fix for fix in fixes(found))
-    assert gradcheck(Levels, (doubles(5, 1), [0.1]), order=1).verdict == "right"
+    assert gradcheck(Levels, (normal(5, 1), [0.1]), order=1).verdict == "right"
 
 
 def test_a_fix_holds_for_lengths_that_are_one_less():
-    h = torch.complex(doubles(5).detach(), doubles(5, seed=1).detach())
-    assert gradcheck(Spectrum, (doubles(3, 8), h.requires_grad_()), order=1).verdict == "right"
-    assert not any(fix.strip() == "times[-1] = 2.0" for fix in fixes(wrong_report(Spectrum, doubles(3, 9), h)))
+    h = torch.complex(normal(5).detach(), normal(5, seed=1).detach())
+    assert gradcheck(Spectrum, (normal(3, 8), h.requires_grad_()), order=1).verdict == "right"
+    assert not any(fix.strip() == "times[-1] = 2.0" for fix in fixes(wrong_report(Spectrum, normal(3, 9), h)))

@@ -8,22 +8,15 @@ import re
 import pytest
 import torch
 from fn import Fn
-from own_mistakes import MISTAKES, draw
+from own_mistakes import MISTAKES, draw, first
 
 import nbautograd
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.script import Hints, names, read
 from nbautograd.core.display import render
-from nbautograd.core.findings import Finding
 from nbautograd.core.user_source import function_class
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
-
-
-def first(fn, *inputs) -> Finding:
-    report = nbautograd.gradcheck(fn, inputs, order=1)
-    assert report.verdict == "wrong"
-    return report.findings[0]
 
 
 def complex_draw(*shape: int) -> torch.Tensor:

@@ -7,17 +7,12 @@ import numpy as np
 import pytest
 import torch
 from fn import Fn
+from own_mistakes import normal
 
 from nbautograd import Budget, gradcheck
 from nbautograd.core.checking import report_verdict
 from nbautograd.core.checking.diagnosis import table
 from nbautograd.core.checking.probes.run_probes import PROBES
-
-
-def doubles(*shape):
-    torch.manual_seed(3)
-    return torch.randn(shape, dtype=torch.float64, requires_grad=True)
-
 
 # Leaves torch, so that every row and column is asked on its own.
 OneByOne = Fn.of("OneByOne", "x: save(x); return torch.from_numpy(np.cumsum(x.numpy() ** 2))",
@@ -33,12 +28,12 @@ def test_a_forward_without_a_tensor_is_a_verdict_where_progress_is_shown(returne
         def backward(ctx, *grads):
             return None
 
-    assert gradcheck(Nothing, doubles(3), progress=lambda *done: None).verdict == gradcheck(Nothing, doubles(3)).verdict
+    assert gradcheck(Nothing, normal(3), progress=lambda *done: None).verdict == gradcheck(Nothing, normal(3)).verdict
 
 
 def test_progress_goes_up_to_the_end():
     told = []
-    report = gradcheck(OneByOne, doubles(40), progress=lambda *said: told.append(said))
+    report = gradcheck(OneByOne, normal(40), progress=lambda *said: told.append(said))
     assert report.verdict == "right"
     done, totals, what = zip(*told, strict=True)
     assert list(done) == sorted(set(done))
@@ -61,7 +56,7 @@ def stopped_at(moment, calls):
 @pytest.mark.parametrize("moment", [0, 5, 40, 60, 95, 100])
 def test_a_check_can_be_stopped_at_any_moment(moment):
     calls = []
-    report = gradcheck(OneByOne, doubles(400), progress=stopped_at(moment, calls))
+    report = gradcheck(OneByOne, normal(400), progress=stopped_at(moment, calls))
     assert not report.complete
     assert report.verdict == "cannot tell"
     done = (moment > 50) + (moment > 99)
@@ -71,7 +66,7 @@ def test_a_check_can_be_stopped_at_any_moment(moment):
 
 
 def test_columns_that_were_asked_are_kept():
-    report = gradcheck(OneByOne, doubles(400), progress=stopped_at(60, []))
+    report = gradcheck(OneByOne, normal(400), progress=stopped_at(60, []))
     (block,) = report.blocks.values()
     assert (block.verdict, block.reason) == ("undecided", "interrupted")
     numerical = block.numerical()
@@ -90,10 +85,10 @@ Stateful = Fn.of("Stateful", "x: ctx.y = x.sin(); save(x); return ctx.y",
 
 def test_a_check_stopped_while_it_looks_for_causes_keeps_those_that_it_has():
     whole, calls = [], []
-    gradcheck(Stateful, doubles(5), order=1, progress=lambda done, total, what: whole.append(done))
+    gradcheck(Stateful, normal(5), order=1, progress=lambda done, total, what: whole.append(done))
     after_values = [done for done in whole if 100 < done < 200]
     assert len(after_values) > 5
-    report = gradcheck(Stateful, doubles(5), order=1, progress=stopped_at(after_values[-4], calls))
+    report = gradcheck(Stateful, normal(5), order=1, progress=stopped_at(after_values[-4], calls))
     assert not report.complete
     assert report.verdict == "wrong"
     assert [f.where for f in report.findings] == [(0, 0)]
@@ -121,7 +116,7 @@ def test_a_wrong_verdict_comes_before_causes_and_fixes(monkeypatch):
     for where, name in ((vars(table), "evidence"), (PROBES, "linearity")):
         plain = where[name]
         monkeypatch.setitem(where, name, lambda *a, p=plain: (seen.append(len(listening.reports)), p(*a))[1])
-    gradcheck(Exp, doubles(3), progress=listening)
+    gradcheck(Exp, normal(3), progress=listening)
     assert seen
     assert set(seen) == {1}
     assert any("Backward is wrong" in what for what in listening.what)
@@ -131,7 +126,7 @@ def test_a_right_verdict_comes_before_second_derivatives(monkeypatch):
     listening, seen = Listening(), []
     plain = report_verdict.second_order
     monkeypatch.setattr(report_verdict, "second_order", lambda *a: (seen.append(len(listening.reports)), plain(*a))[1])
-    gradcheck(checked.Exp, doubles(3), progress=listening)
+    gradcheck(checked.Exp, normal(3), progress=listening)
     assert seen == [1]
 
 
@@ -178,7 +173,7 @@ class Interrupted:
 )
 def test_what_one_large_block_showed_until_then_is_said(kind, size, at, given):
     made = Interrupted(at)
-    report = gradcheck(getattr(made, kind)(), doubles(size), budget=given)
+    report = gradcheck(getattr(made, kind)(), normal(size), budget=given)
     assert made.calls == at
     assert report.verdict == "cannot tell"
     assert not report.complete
@@ -196,7 +191,7 @@ def test_nothing_is_said_of_one_that_is_right_so_far(at):
         made.count()
         return x.cumsum(0).relu()
 
-    report = gradcheck(right, doubles(40))
+    report = gradcheck(right, normal(40))
     assert made.calls == at
     assert report.verdict == "cannot tell"
     assert getattr(report.reason, "message_id", "") != "checking.example"

@@ -5,16 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from fn import Fn
+from own_mistakes import normal
 
 import nbautograd
 from nbautograd.core.display import render
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
-
-
-def doubles(*shape):
-    torch.manual_seed(5)
-    return torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
 def first(fn, *inputs, **options):
@@ -48,7 +44,7 @@ WrongJvp = Fn.of("WrongJvp", "x: return x * x",
 
 
 def test_a_wrong_jvp_is_not_blamed_on_backward():
-    report = nbautograd.gradcheck(WrongJvp, doubles(3))
+    report = nbautograd.gradcheck(WrongJvp, normal(3))
     assert report.findings[0].code == "jvp_wrong"
     assert report.findings[0].line == WrongJvp.jvp.__code__.co_firstlineno
     assert render("text", report).startswith("WrongJvp: jvp is wrong, backward is right.")
@@ -99,7 +95,7 @@ View = Fn.of("View", "x: return x.view_as(x)", "grad: return grad")
     ],
 )
 def test_only_the_cause_is_blamed(fn, message):
-    assert first(fn, doubles(3)).message_id == message
+    assert first(fn, normal(3)).message_id == message
 
 
 OutputOnCtx = Fn.of("OutputOnCtx", "x: y = x.exp(); ctx.result = y; return y", "grad: return grad * ctx.result")
@@ -108,7 +104,7 @@ NanAtZero = Fn.of("NanAtZero", "x: save(x); return x.abs()", "grad: (x,) = saved
 
 
 def test_a_mistake_is_told_once():
-    found = nbautograd.inspect(OutputOnCtx, doubles(3)).findings
+    found = nbautograd.inspect(OutputOnCtx, normal(3)).findings
     assert [(f.code, f.line) for f in found] == [("output_on_ctx", OutputOnCtx.forward.__code__.co_firstlineno + 2)]
     x = torch.tensor([0.0, 1.0, -2.0], dtype=torch.float64, requires_grad=True)
     assert [f.code for f in nbautograd.inspect(NanAtZero, x).findings] == ["nonfinite"]

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fn import Fn
-from own_mistakes import draw
-
-import nbautograd
-from nbautograd.core.findings import Finding
+from own_mistakes import draw, first
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
-
-
-def first(fn, *inputs) -> Finding:
-    report = nbautograd.gradcheck(fn, inputs, order=1)
-    assert report.verdict == "wrong"
-    return report.findings[0]
 
 
 # The weight of a sample depends on the input too.

@@ -7,6 +7,7 @@ import pickle
 import pytest
 import torch
 from fn import Fn
+from own_mistakes import normal
 
 from nbautograd import gradcheck
 from nbautograd.core.checking.slow_motion import slow_motion
@@ -36,24 +37,20 @@ Deaf = Fn.of(
 Plain = Fn.of("Plain", "x: return x.clone()", "g: return g")
 
 
-def draw(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64, requires_grad=True)
-
-
-LINEAR = (draw(4, 3), draw(5, 3, seed=1), draw(5, seed=2))
+LINEAR = (normal(4, 3), normal(5, 3, seed=1), normal(5, seed=2))
 # the stops as the statement and what is known of it, then what is known of each gradient
 CASES = [
-    (Silu, (draw(4, 3),), "fix", ["right", "wrong", "right", "follows"], ["wrong"]),
+    (Silu, (normal(4, 3),), "fix", ["right", "wrong", "right", "follows"], ["wrong"]),
     # only what comes out is known: the line that is wrong is before it, and nothing is said of that
-    (Silu, (draw(4, 3),), "none", ["right", "", "", "wrong by here"], ["wrong"]),
+    (Silu, (normal(4, 3),), "none", ["right", "", "", "wrong by here"], ["wrong"]),
     (Linear, LINEAR, "none", ["wrong", "", "right", "wrong by here"], ["wrong", "wrong", "right"]),
-    (Deaf, (draw(3, 4), draw(4, 2)), "fix", ["wrong", "follows"], ["wrong", "wrong"]),
-    (Cube, (draw(3),), "none", ["wrong", "follows"], ["wrong"]),
-    (Right, (draw(3),), "fix", ["right", "right"], ["right"]),
-    (Raises, (draw(3),), "none", [""], []),
-    (Nans, (draw(3).detach().abs().requires_grad_(),), "none", ["wrong", "follows"], ["wrong"]),
-    (Loop, (draw(3),), "fix", ["right", "right", "right"], ["right"]),
-    (Plain, (draw(0, 3),), "fix", [], [""]),
+    (Deaf, (normal(3, 4), normal(4, 2)), "fix", ["wrong", "follows"], ["wrong", "wrong"]),
+    (Cube, (normal(3),), "none", ["wrong", "follows"], ["wrong"]),
+    (Right, (normal(3),), "fix", ["right", "right"], ["right"]),
+    (Raises, (normal(3),), "none", [""], []),
+    (Nans, (normal(3).detach().abs().requires_grad_(),), "none", ["wrong", "follows"], ["wrong"]),
+    (Loop, (normal(3),), "fix", ["right", "right", "right"], ["right"]),
+    (Plain, (normal(0, 3),), "fix", [], [""]),
 ]  # fmt: skip
 
 
@@ -70,7 +67,7 @@ def test_what_is_known_of_each_line_and_gradient(cls, inputs, hints, stops, grad
 
 
 def test_what_a_value_should_be_is_what_torch_computes() -> None:
-    x = draw(4, 3)
+    x = normal(4, 3)
     motion = gradcheck(Silu, (x,)).slow_motion()
     slope, returned = motion.stops[1].values[0], motion.gradients[0]
     h = torch.sigmoid(x.detach())
@@ -87,7 +84,7 @@ def test_what_a_value_should_be_is_what_torch_computes() -> None:
 def test_a_check_takes_no_longer_for_it(monkeypatch) -> None:
     calls = []
     monkeypatch.setattr("nbautograd.core.checking.slow_motion.slow_motion", lambda report: calls.append(report))
-    report = gradcheck(Silu, (draw(4, 3),))
+    report = gradcheck(Silu, (normal(4, 3),))
     assert report._repr_mimebundle_()
     assert not calls
     report.slow_motion()
@@ -101,7 +98,7 @@ def test_a_backward_without_source_has_numbers() -> None:
         " @staticmethod\n def backward(ctx, g):\n  return 3 * g\n",
         space,
     )
-    motion = gradcheck(space["Bare"], (draw(3),)).slow_motion()
+    motion = gradcheck(space["Bare"], (normal(3),)).slow_motion()
     assert (motion.lines, [stop.line for stop in motion.stops], motion.gradients[0].known) == ((), [7], "wrong")
 
 
@@ -110,14 +107,14 @@ def test_a_backward_without_source_has_numbers() -> None:
     [(torch.sin, "checking.motion_no_function"), (lambda x: Silu.apply(2 * x), "checking.motion_no_function")],
 )
 def test_what_has_no_backward_of_its_own_is_a_sentence(fn, code) -> None:
-    report = gradcheck(fn, (draw(3),))
+    report = gradcheck(fn, (normal(3),))
     with pytest.raises(InputError) as raised:
         report.slow_motion()
     assert raised.value.message_id == code
 
 
 def test_a_report_of_another_session_is_a_sentence() -> None:
-    report = pickle.loads(pickle.dumps(gradcheck(Right, (draw(3),))))
+    report = pickle.loads(pickle.dumps(gradcheck(Right, (normal(3),))))
     with pytest.raises(InputError) as raised:
         slow_motion(report)
     assert raised.value.message_id == "checking.not_kept"

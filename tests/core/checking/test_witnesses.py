@@ -6,16 +6,12 @@ import functions_checked as checked
 import pytest
 import torch
 from fn import Fn
+from own_mistakes import normal
 
 from nbautograd import gradcheck
 from nbautograd.core.torch_private.ctx import sees_earlier_apply
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
-
-
-def doubles(*shape):
-    generator = torch.Generator().manual_seed(1)
-    return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
 def said(report, witness, where=(0, 0)):
@@ -24,15 +20,15 @@ def said(report, witness, where=(0, 0)):
 
 @pytest.mark.parametrize("fn", [checked.Exp, *[lambda x, apply=checked.Exp.apply: apply(x)] * sees_earlier_apply])
 def test_autograd_of_the_forward_is_exact(fn):
-    statement = said(gradcheck(fn, doubles(4)), "autograd of forward")
+    statement = said(gradcheck(fn, normal(4)), "autograd of forward")
     assert statement.took_part
     assert statement.largest_difference < 1e-14
-    assert not said(gradcheck(checked.Exp, doubles(4)), "jvp").took_part
+    assert not said(gradcheck(checked.Exp, normal(4)), "jvp").took_part
 
 
 @pytest.mark.parametrize("fn", [checked.NumpySin, torch.exp])
 def test_it_is_not_asked_where_it_knows_nothing(fn):
-    statement = said(gradcheck(fn, doubles(4), order=1), "autograd of forward")
+    statement = said(gradcheck(fn, normal(4), order=1), "autograd of forward")
     assert not statement.took_part
     assert str(statement.says)
 
@@ -50,11 +46,11 @@ def test_it_decides_where_differences_are_noise():
 
 
 def test_the_functions_own_jvp_is_heard(monkeypatch):
-    right = gradcheck(checked.OwnJvp, doubles(5))
+    right = gradcheck(checked.OwnJvp, normal(5))
     assert said(right, "jvp").took_part
     assert right.verdict == "right"
     monkeypatch.setattr(checked.OwnJvp, "factor", 1.5)
-    wrong = gradcheck(checked.OwnJvp, doubles(5))
+    wrong = gradcheck(checked.OwnJvp, normal(5))
     assert wrong.verdict == "wrong"
     assert [f.code for f in wrong.findings if f.kind == "bug"] == ["jvp_wrong"]
 
@@ -67,7 +63,7 @@ def test_autograd_of_the_forward_reaches_through_a_wrapper():
 
 
 def reaches_through(fn, callable_around, wrong):
-    report = gradcheck(callable_around, doubles(10), order=1)
+    report = gradcheck(callable_around, normal(10), order=1)
     statement = said(report, "autograd of forward")
     assert statement.took_part
     assert (statement.apart > 1e-7) is wrong

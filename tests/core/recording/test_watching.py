@@ -53,7 +53,7 @@ def test_a_function_that_is_born_during_the_watch_is_met():
     assert only(watch).cls is Born
 
 
-def test_nothing_is_left_behind(swish):
+def test_nothing_is_left_behind():
     classes = [Square, Product, BackwardCFunction, Square._backward_cls]
     before = [dict(vars(cls)) for cls in classes]
     with FunctionWatch():
@@ -403,22 +403,3 @@ def test_a_mistake_of_ours_does_not_reach_the_program(monkeypatch):
     with FunctionWatch() as watch:
         assert square(leaf(3)).shape == (3,)
     assert list(watch.errors.values()) == [1]
-
-
-@pytest.fixture(scope="module")
-def swish():
-    @torch.library.custom_op("nbautograd_tests::swish", mutates_args=())
-    def swish(x: torch.Tensor, beta: float) -> torch.Tensor:
-        return x * torch.sigmoid(beta * x)
-
-    def setup_context(ctx, inputs, output):
-        x, ctx.beta = inputs
-        ctx.save_for_backward(x)
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        s = torch.sigmoid(ctx.beta * x)
-        return grad * (s + ctx.beta * x * s * (1 - s)), None
-
-    swish.register_autograd(backward, setup_context=setup_context)
-    return swish
