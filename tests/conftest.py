@@ -109,6 +109,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Go back to English after a test that chose a language; what a file imported stays, and is no garbage either."""
     from nbautograd.messages import set_language
 
+    os.environ["NBAUTOGRAD_LANG"] = "en"  # `lab` chooses a language for the whole process
     set_language(None)
     if nextitem is None or nextitem.path != item.path:
         gc.freeze()

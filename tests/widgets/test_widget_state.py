@@ -153,10 +153,6 @@ def test_no_view_is_a_type_error_with_advice(samples: Any) -> None:
         samples.NOTE.widget()
 
 
-def test_repr_is_one_line(wire: Wire, samples: Any) -> None:
-    assert repr(samples.report().widget()) == "<InspectorWidget of <FunctionReport LinearFunction: right, 2 calls>>"
-
-
 def test_displayed_by_itself_it_takes_the_place_of_its_report(wire: Wire, samples: Any) -> None:
     view = samples.gradcheck().widget()
     bundle, _ = view._repr_mimebundle_()
