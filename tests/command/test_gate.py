@@ -249,3 +249,8 @@ def test_the_action_runs_the_script() -> None:
     assert step["run"] == "$GITHUB_ACTION_PATH/gate"
     assert os.access(ACTION / "gate", os.X_OK)
     assert set(step["env"]) == {"CHECKS"}
+
+
+def test_the_skill_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["skill"]) == 0
+    assert capsys.readouterr().out.startswith("---\nname: nbautograd\n")

@@ -18,7 +18,7 @@ from fn import Fn
 from torch import nn
 
 import nbautograd
-from nbautograd.core import formats
+from nbautograd.core import formats, process_copy
 from nbautograd.core.checking import gradcheck as core_gradcheck
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.budget import OutOfBudgetError
@@ -116,7 +116,7 @@ def test_the_cause_and_the_tried_fix_are_those_of_a_whole_check():
     assert "* 2" not in situation.cause.fix.source
     assert situation.report.verdict == "wrong"
     assert situation.dtype == "float64"
-    assert report.functions[0].file == __file__
+    assert report.functions[0].file.startswith(__file__)
 
 
 def test_one_callable_can_be_audited_at_once():
@@ -616,3 +616,28 @@ def test_an_input_that_held_nan_is_named():
     report = audited((Right, torch.tensor([1.0, float("nan"), float("nan")], requires_grad=True)))
     assert report.verdict == "cannot tell"
     assert "`x` itself held NaN when the program passed it (2 of 3 entries)" in str(report)
+
+
+Twofold = Right.of("Twofold", backward="grad: return 2 * Right.backward(ctx, grad)")
+# Hands its input on and turns its gradient round, as is meant.
+Reversal = Fn.of("Reversal", "x: return x.view_as(x)", "grad: return -grad")
+
+
+def test_directions_tell_first_of_what_takes_long_entry_by_entry(monkeypatch):
+    monkeypatch.setattr(process_copy, "why_not", lambda: "fork")  # checks run in this process
+    looked_at = []
+
+    def out_of_time(checks, target, inputs, seconds, meant):
+        looked_at.append(target.__name__)
+        return GradcheckReport(target.__name__, "cannot tell", complete=False)
+
+    monkeypatch.setattr(audit_checks.Checks, "_verdict", out_of_time)
+    size = audit_checks.QUICK + 1
+    monkeypatch.setattr(audit_checks, "SMALL", size)  # so that a wrong one is looked at as it is
+    report = audited(
+        (Right, leaf(size)), (Twofold, leaf(size)), (WrongAbove, -leaf(size).abs()), (Reversal, leaf(size))
+    )
+    assert verdicts(report) == {"Right": "right", "Twofold": "wrong", "WrongAbove": "right", "Reversal": "meant"}
+    assert looked_at == ["Right", "WrongAbove", "Reversal"]
+    hows = {f.name: f.situations[0].how for f in report.functions}
+    assert (hows["Right"], hows["Twofold"]) == ("directions", "entries")

@@ -191,7 +191,7 @@ def test_nothing_is_said_of_one_that_is_right_so_far(at):
         made.count()
         return x.cumsum(0).relu()
 
-    report = gradcheck(right, normal(40))
+    report = gradcheck(right, normal(40, seed=3))
     assert made.calls == at
     assert report.verdict == "cannot tell"
     assert getattr(report.reason, "message_id", "") != "checking.example"

@@ -8,6 +8,8 @@ import torch
 from torch import nn
 
 import nbautograd
+from nbautograd.core.display import Phrase
+from nbautograd.views.layout import layout
 
 
 def leaf():
@@ -36,7 +38,22 @@ def test_a_namespace_full_of_other_things_gives_no_ghost():
 
 
 def test_a_folded_graph_keeps_its_ghosts():
-    model, loss = models.residual_network()
+    model, loss = models.mlp()
     more = nn.ModuleDict({"net": model, "left": nn.Linear(2, 2, bias=False)})
     graph = nbautograd.graph(loss, names=more)
     assert [g.name for g in graph.collapse(1).ghosts] == ["left.weight"]
+
+
+@pytest.mark.usefixtures("saved_tensors_shown")
+def test_a_ghost_is_a_dashed_chip_with_a_word_on_its_edge():
+    a, b = leaf(), leaf()
+    loss = (a.detach() * b).sum()
+    graph = nbautograd.graph(loss)
+    made = layout(graph)
+    (box,) = [box for box in made.boxes if box.kind == "ghost"]
+    (path,) = [path for path in made.paths if path.target == box.key]
+    assert path.style == "none"
+    assert path.label == "detach"
+    assert path.source == f"n{graph.ghosts[0].node}"
+    assert 'class="ghost"' in graph.to_svg()
+    assert graph.notes[-1] == Phrase("graphs.ghost", name="a")

@@ -12,6 +12,7 @@ import torch
 from fn import Fn
 from right_functions import RIGHT
 
+from nbautograd import messages
 from nbautograd.core.contract.source_rules import read_contract
 from nbautograd.core.recording import api as log
 
@@ -104,3 +105,11 @@ def test_dirty_inputs_are_all_right():
 def test_nothing_that_only_looks_odd_is_a_bug(one):
     cls = getattr(one.fn, "__self__", None)
     assert cls is None or [f.code for f in read_contract(cls) if f.kind == "bug"] == []
+
+
+def test_every_sentence_can_be_said_in_both_languages():
+    findings = [f for cls in vars(functions).values() if isinstance(cls, type) for f in read_contract(cls)
+                if issubclass(cls, torch.autograd.Function)]  # fmt: skip
+    for language in messages.LANGUAGES:
+        messages.set_language(language)
+        assert all("{" not in f.message for f in findings)
