@@ -125,19 +125,6 @@ def test_stdout_is_given_back_after_every_cell(notebook) -> None:
     assert sys.stdout.write == before
 
 
-def test_help_and_lsmagic_know_the_magic(notebook) -> None:
-    shown = notebook("%%autograd_function?")
-    text = shown.stdout + shown.text
-    assert "--inputs, -i EXPR" in text
-    assert "Record every autograd Function" in text
-    listed = str(notebook("%lsmagic").result.result)
-    assert "%%autograd_function" in listed
-    assert all(f"%{name}" in listed for name in NAMES)
-    for name in NAMES:
-        shown = notebook(f"%{name}?")
-        assert f"Examples::\n\n    %{name}" in shown.stdout + shown.text
-
-
 @pytest.mark.parametrize("asked", ["-h", "--help"])
 @pytest.mark.parametrize(
     "magic",

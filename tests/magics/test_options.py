@@ -11,18 +11,14 @@ from nbautograd.magics.options import GRADCHECK, TABLE, Options, help_text, pars
     ("line", "expected"),
     [
         ("", Options()),
-        ("--inputs a,b", Options(inputs="a,b")),
         ("--inputs a, b", Options(inputs="a, b")),
         ("-i a, b -n Linear", Options(inputs="a, b", name="Linear")),
         ('--inputs "torch.randn(3), 2"', Options(inputs="torch.randn(3), 2")),
-        ("--inputs='a, b'", Options(inputs="'a, b'".strip("'"))),
         ("--inputs=a,b --order 2", Options(inputs="a,b", order="2")),
         ('--inputs d["a key"], x', Options(inputs='d["a key"], x')),
         ("--inputs x, -2", Options(inputs="x, -2")),
-        ("--inputs a, -b --hints what", Options(inputs="a, -b", hints="what")),
         ("--reference a * b --inputs a, b", Options(inputs="a, b", reference="a * b")),
         ("--reference 'lambda a, b: a * b'", Options(reference="lambda a, b: a * b")),
-        ("--inputs f('x', y)", Options(inputs="f('x', y)")),
     ],
 )
 def test_lines_are_read_with_and_without_quotes(line: str, expected: Options) -> None:
@@ -33,15 +29,11 @@ def test_lines_are_read_with_and_without_quotes(line: str, expected: Options) ->
     ("line", "says"),
     [
         ("--input a", "Did you mean `--inputs`?"),
-        ("--refrence torch.mul", "Did you mean `--reference`?"),
         ("--tolerance 3", "There is no option --tolerance. The options are --inputs"),  # not --reference
-        ("--zzzzzz", "There is no option --zzzzzz. The options are --inputs --name --reference"),
         ("--hints wher", "Did you mean `where`?"),
         ("--hints 17", "--hints cannot be 17; it is one of none, what, where, fix."),
         ("--inputs", "--inputs needs a value: --inputs, -i EXPR"),
-        ("--inputs --order 2", "--inputs needs a value"),
         ("a, b", "`a, b` belongs to no option. If these are the inputs, write --inputs a, b."),
-        ("a, b --order 2", "write --inputs a, b."),
         ("--inputs 'a", "A quote is opened but not closed in: --inputs 'a"),
     ],
 )

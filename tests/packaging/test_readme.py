@@ -86,8 +86,3 @@ def test_every_line_magic_of_the_table_is_there(bare: Notebook) -> None:
     named = set(re.findall(r"^\| `%(\w+)", README, re.MULTILINE))
     assert named == {name for name in bare.shell.magics_manager.magics["line"] if name in named}
     assert len(named) >= 4
-
-
-def test_two_commands_set_everything_up_and_ci_runs_the_second() -> None:
-    assert re.findall(r"^\.ci/\w+", README, re.MULTILINE) == [".ci/lab", ".ci/test"]
-    assert re.search(r'^stage "tests" \.ci/test$', (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 import sample_values as samples
 import torch
@@ -32,10 +31,8 @@ from nbautograd.views.document import (
     paragraph,
     sentences,
 )
-from nbautograd.views.packing import small
 from nbautograd.views.to_html import to_html
 from nbautograd.views.to_json import to_json
-from nbautograd.views.to_text import to_text
 
 EVERYTHING = (
     Card("wrong", (paragraph(Chip("✗ wrong", "wrong", plain=""), Strong("`f` is wrong."), ""), *sentences(["One."]))),
@@ -49,17 +46,6 @@ EVERYTHING = (
     Verbatim("as it\n  was"),
     Beside(((Drawing(samples.graph(), "graph"),), sentences(["beside"]))),
 )
-
-
-def test_a_column_with_nothing_under_its_heading_is_left_out():
-    one = Thumbnail(samples.value("w", 1.0))  # of one number there is no picture
-    seen = Thumbnail(samples.value("w", [[1.0, 2.0]]))
-    rows = (("a", "", Faint(""), "1", (one, ""), (seen, "")), ("over all",), ("b", "", "", "", one, ""))
-    table = Table(("", "x", "y", "n", "gone", "seen"), rows, right=(1, 3))
-    assert table.header == ("", "n", "seen")
-    assert table.rows == (("a", "1", (seen, "")), ("over all",), ("b", "", ""))
-    assert table.right == (1,)
-    assert "gone" not in to_html((table,)) + to_text((table,)) + json.dumps(to_json((table,)), default=repr)
 
 
 def test_what_the_user_wrote_is_escaped_wherever_it_stands():
@@ -97,11 +83,6 @@ def test_a_pooled_picture_says_how_many_elements_a_cell_stands_for_stored_as_liv
     assert live[0] is None
     assert (live[1]["rows"], live[1]["cols"], live[1]["words"]) == (2, 3, block)
     assert block not in text(part)  # where no picture is
-
-
-def test_numbers_of_a_picture_stay_numbers_in_half_the_bytes() -> None:
-    assert small(np.array([1.5, np.nan, np.inf])).dtype == "float32"
-    assert small(np.array([1.5, 1e300])).dtype == small(np.array([1e-300])).dtype == "float64"
 
 
 @pytest.mark.parametrize(

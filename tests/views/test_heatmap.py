@@ -79,13 +79,6 @@ def test_small_ones_show_numbers_middling_ones_signs_large_ones_a_picture():
     assert "<image" in large
 
 
-def test_colours_for_print_are_not_rounded_to_levels():
-    out = theme.rgb(np.array([[-1.0, 0.0, 1.0], [np.nan, np.inf, 0.51]]), 1.0)
-    assert [tuple(c) for c in out[0]] == [(59, 76, 192), (255, 255, 255), (160, 74, 0)]
-    assert len({tuple(c) for c in theme.rgb(np.linspace(0.1, 1, 100), 1.0)}) > 90
-    assert tuple(out[1, 1]) == tuple(out[0, 2]) != tuple(out[1, 0])
-
-
 def test_nan_is_hatched_and_the_worst_cell_framed():
     document = heatmap(np.array([[np.nan, 1.0], [0.0, np.inf]]), worst=(1, 0))
     assert document.count('class="h"') == 1

@@ -20,7 +20,7 @@ from nbautograd.version import SITE
 from nbautograd.views import to_html
 from nbautograd.views.bundle import html, mimebundle
 from nbautograd.views.document import Fold, paragraph
-from nbautograd.views.markup import escape, unbroken
+from nbautograd.views.markup import escape
 
 EVIL = "<img src=x onerror=alert(1)>\"'&{0}"
 VALUES = {
@@ -219,9 +219,3 @@ def test_the_bundle_never_raises(monkeypatch):
 
 def test_a_name_cannot_turn_the_text_behind_it() -> None:
     assert escape("a\u202eb\u2066c") == "a\ufffdb\ufffdc"
-
-
-def test_no_line_breaks_behind_the_d_of_a_derivative_nor_before_a_unit():
-    assert str(unbroken("40 B in 2 s, 3 sums")) == "40\xa0B in 2\xa0s, 3 sums"
-    assert str(unbroken("相差其最大元素的 50 %。")) == "相差其最大元素的 50\xa0%。"
-    assert str(unbroken("d out[1,1] / d w[0] is 2; c, d and e")) == "d\xa0out[1,1] / d\xa0w[0] is 2; c, d and e"

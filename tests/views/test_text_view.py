@@ -113,13 +113,6 @@ def test_ctx_facts():
     assert text(CtxSnapshot()) == "nothing"
 
 
-def test_no_terminal_colours_and_no_trailing_spaces():
-    for value in (samples.report(True), samples.report(), samples.calls(), samples.graph(), samples.comparison()):
-        shown = text(value)
-        assert "\x1b" not in shown
-        assert not [line for line in shown.split("\n") if line != line.rstrip()]
-
-
 def test_a_reason_that_is_a_finding_is_told_once_with_its_advice():
     finding = Finding("reentrant_checkpoint", "note", "checking.reentrant_checkpoint")
     report = samples.gradcheck(verdict="cannot tell", reason=finding.phrase("what"), findings=(finding,), blocks={})

@@ -270,3 +270,17 @@ def test_a_mismatch_at_zero_is_a_kink_only_where_the_slopes_to_both_sides_differ
     report = gradcheck(fn, x, hints="where")
     assert report.blocks[0, 0].wrong == 2
     assert (report.findings[0].code == "kink") is kink
+
+
+def test_a_small_derivative_is_still_checked_where_the_output_is_small_too():
+    Tiny = Fn.of("Tiny", "x: save(x); return 1e-12 * x.sin()", "grad: return torch.zeros_like(grad)")
+    assert nbautograd.gradcheck(Tiny, normal(5), order=1).verdict == "wrong"
+
+
+def test_an_in_place_function_does_not_move_the_points_that_it_is_asked_at():
+    # wrong, so that the ladder is climbed
+    in_place = Fn.of("InPlace", "x: ctx.mark_dirty(x); return x.exp_().sub_(1)", "grad: return grad")
+    x = torch.linspace(0.5, 1, 5, dtype=torch.float64, requires_grad=True)
+    block = nbautograd.gradcheck(in_place, x, order=1).blocks[0, 0]
+    assert block.verdict == "mismatch"
+    assert torch.allclose(torch.as_tensor(block.numerical()).diag(), x.detach().exp(), rtol=1e-9)

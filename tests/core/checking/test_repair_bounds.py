@@ -107,15 +107,6 @@ def test_what_would_not_fit_is_refused_before_it_is_made() -> None:
             UsageMeter(limit).around(grow)(None, x)
 
 
-def test_calls_and_steps_are_counted() -> None:
-    with pytest.raises(BoundsError, match="calls"):
-        UsageMeter(Usage(1, 10, math.inf)).around(lambda ctx, g: [g + k for k in range(11)])(None, torch.ones(2))
-    steps = Loops(10)
-    assert list(steps(2, 8, 3)) == [2, 5]
-    with pytest.raises(BoundsError, match="steps"):
-        steps(9)
-
-
 def endless(x):
     while bool((x.abs() > 1e-3).any()):
         x = x / 2

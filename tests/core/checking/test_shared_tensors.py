@@ -136,12 +136,6 @@ def test_without_putting_back_they_would_not_be(name, monkeypatch) -> None:
     assert any(changed)
 
 
-def test_a_buffer_that_is_read_would_leak_between_evaluations(monkeypatch) -> None:
-    monkeypatch.setattr(SharedTensors, "put_back_values", lambda self: None)
-    assert nbautograd.gradcheck(SubtractsTheMean, draw(4, 3), order=1).verdict != "right"
-    MEAN.detach_()
-
-
 ReadsTheBuffer = Fn.of("ReadsTheBuffer",
     "x, scale: scale.mul_(0.9).add_(x.detach().abs().mean(0), alpha=0.1); ctx.scale = scale; "
     "save(x); return x.sin()",
@@ -232,12 +226,6 @@ def test_grad_is_the_users_after_a_check(check, grad) -> None:
         check(fn, *inputs)
         assert layer.weight.grad is mine
         assert mine is None or mine.tolist() == [grad] * 3
-
-
-def test_without_putting_back_grad_would_have_grown(monkeypatch) -> None:
-    monkeypatch.setattr(SharedTensors, "put_back_gradients", lambda self: None)
-    nbautograd.gradcheck(AddsToGrad, draw(4, 3), order=1)
-    assert WEIGHT.grad is not None
 
 
 def test_it_is_a_risk_and_the_finding_says_that_it_was_put_back() -> None:

@@ -53,17 +53,6 @@ def test_a_function_that_is_born_during_the_watch_is_met():
     assert only(watch).cls is Born
 
 
-def test_nothing_is_left_behind():
-    classes = [Square, Product, BackwardCFunction, Square._backward_cls]
-    before = [dict(vars(cls)) for cls in classes]
-    with FunctionWatch():
-        square(leaf(3))
-        Product.apply(leaf(2), leaf(2))
-    for cls, entries in zip(classes, before, strict=True):
-        assert dict(vars(cls)) == entries
-        assert all(vars(cls)[name] is entry for name, entry in entries.items())
-
-
 def test_nested_watches_see_the_same_and_the_last_one_cleans_up():
     with FunctionWatch() as outer:
         square(leaf(3))
