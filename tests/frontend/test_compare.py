@@ -53,18 +53,3 @@ def test_the_summary_leads_to_it(show: Any, samples: Any) -> None:
     panel = page.get_by_role("tabpanel", name="Compare")
     expect(panel.locator(".verdict.bad").first).to_have_text("✗ wrong")
     expect(panel).to_contain_text("f does not agree with torch.mul in the gradient of a")
-
-
-@pytest.mark.nightly
-def test_a_large_graph_is_left_to_its_own_view(show: Any) -> None:
-    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
-
-    def chain(x: Any) -> Any:
-        for _ in range(400):
-            x = x.sin()
-        return x
-
-    page = show(nbautograd.compare(chain, chain, (x,), sizes=(), graph=True))
-    page.get_by_text("Evidence").click()
-    expect(page.get_by_role("row", name="nodes in the graph")).to_contain_text("401")
-    expect(page.locator("svg.drawing.still")).to_have_count(0)

@@ -9,7 +9,6 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 from torch import nn
-from widget_page import part_in_sight
 
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
@@ -208,36 +207,6 @@ def test_by_itself_the_graph_shows_a_functions_calls(
     detail = page.locator(".graph > .detail")
     expect(detail).to_contain_text("FORWARD: output=")
     expect(detail).to_contain_text("grad_output")
-
-
-@pytest.mark.nightly
-def test_from_afar_a_large_graph_is_painted_whole(load: Any) -> None:
-    w = leaf()
-    h = torch.ones(3)
-    for _ in range(700):
-        h = torch.tanh(h * w)
-    value = graph(h.sum(), names={"w": w})
-    page = load(value)
-    made = layout(value, boxes=None).to_dict()
-    page.evaluate("l => nb.change({ layout: l, scopes: {} })", made)
-    page.evaluate("""async () => { const el = document.createElement("div"); document.body.append(el);
-                             nb.cleanup = await nb.widget.render({ model: nb.model, el }); }""")
-    canvas = page.locator("canvas.overview")
-    expect(canvas).to_be_hidden()
-    page.get_by_role("button", name="Show all").click()
-    expect(canvas).to_be_visible()
-    height = part_in_sight(page)[3]
-    assert height >= made["height"] - 1  # all of it fits
-    assert page.locator(".drawing .box").count() <= 1
-    ink = """e => { const { width, height } = e, p = e.getContext("2d").getImageData(0, 0, width, height).data;
-             let rows = 0;
-             for (let y = 0; y < height; y++) rows += p.subarray(4 * y * width, 4 * (y + 1) * width).some(Boolean);
-             return rows; }"""
-    assert canvas.evaluate(ink) > 0.95 * page.locator(".graph-frame").bounding_box()["height"]
-    frame = page.locator(".graph-frame").bounding_box()
-    page.mouse.click(frame["x"] + frame["width"] / 2, frame["y"] + 300)
-    expect(canvas).to_be_hidden()
-    assert page.locator(".drawing .box").count() > 3
 
 
 def test_the_counts_of_nodes_and_boxes_stay_true(asking: Any) -> None:

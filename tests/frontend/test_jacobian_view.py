@@ -250,20 +250,6 @@ def test_one_map_alone_is_large_and_the_wrong_cells_only(show: Any, outlier: Any
     expect(wrong).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_narrow_page_has_a_switch_between_the_maps(show: Any, outlier: Any) -> None:
-    page = show(outlier, kind="jacobian")
-    page.set_viewport_size({"width": 480, "height": 900})
-    seen, titles = page.locator(".maps canvas:visible"), page.locator(".maps figcaption button")
-    expect(seen).to_have_count(1)
-    tops = {title.bounding_box()["y"] for title in titles.all()}
-    assert len(tops) == 1  # beside each other
-    for title in titles.all()[1:]:
-        title.click()
-        expect(seen).to_have_count(1)
-        expect(page.locator(".maps [aria-pressed=true]")).to_have_text(title.inner_text())
-    assert page.locator(".nbag").evaluate("e => e.scrollWidth <= e.clientWidth")
-
-
 def test_limits_and_lines_are_those_of_the_static_heat_map(show: Any, small: Any) -> None:
     page = show(small)
     random = np.random.default_rng(0)

@@ -59,10 +59,3 @@ def test_many_calls_inside_one_can_be_folded_on_a_stored_page() -> None:
 def test_a_fold_begins_open_only_where_something_in_it_went_wrong() -> None:
     assert "<details open" not in stored(9).replace(' style="margin:2px 0 6px 0"', "")
     assert "<details open" in stored(9, outcome="NotImplemented").replace(' style="margin:2px 0 6px 0"', "")
-
-
-def test_folds_stand_in_folds_and_text_shows_all() -> None:
-    log = DispatchLog(tuple(one(k, k - 1 if k % 2 else k - 2 if k else None, func=f"torch.f{k}") for k in range(24)))
-    page = html(log)
-    assert page.count("<details") > 1
-    assert page.count("torch.f") == text(log).count("torch.f") == 24

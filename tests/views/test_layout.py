@@ -156,15 +156,6 @@ def chain(length):
     return nbautograd.graph(y.sum(), names={})
 
 
-def test_a_long_chain_is_wrapped_so_that_it_fits_a_frame_with_letters_of_11_px():
-    graph = chain(30)
-    made = layout(graph, boxes=None)
-    assert (made.width, made.height) <= (1080, 840)
-    assert not [(a.key, b.key) for a, b in combinations(made.boxes, 2) if overlap(a, b)]
-    assert all(0 <= x <= made.width and 0 <= y <= made.height for p in made.paths for x, y in p.points)
-    assert len({box.x + box.width // 2 for box in made.boxes if box.kind == "op"}) > 1
-
-
 def test_edges_to_the_next_column_cross_no_box():
     made = layout(chain(30), boxes=None)
     turning = [path for path in made.paths if len(path.points) > 10]

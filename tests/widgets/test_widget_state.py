@@ -128,13 +128,6 @@ def test_of_many_blocks_the_wrong_ones_come_whole_and_the_others_when_asked_for(
     assert "error" in wire.answers()[-1][0]
 
 
-def test_labels_cover_the_chosen_language(wire: Wire, samples: Any) -> None:
-    nbautograd.set_language("zh")
-    labels = samples.gradcheck().widget()._labels
-    assert labels["part.jacobian"] == "雅可比矩阵"
-    assert labels["block.match"]
-
-
 def test_python_sets_and_reads_the_selection(wire: Wire, samples: Any) -> None:
     view = samples.report(wrong=True).widget()
     view.tab = "jacobian"

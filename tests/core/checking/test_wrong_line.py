@@ -152,20 +152,6 @@ Biweight = Fn.of("Biweight", "r, s, c: u = r / (s * c); rho = (c * c / 6) * (1 -
     "inlier = r.abs() < c; return g * psi * inlier, None, None")  # fmt: skip
 
 
-# The half weights of the two ends are forgotten.
-Trapezoid = Fn.of("Trapezoid", "f, at, h: lam = torch.exp(f); save(lam, at); ctx.h = h; "
-    "return f[at].sum() - h * (lam[1:] + lam[:-1]).sum() / 2",
-    "g: lam, at = saved; gf = -ctx.h * lam; gf.index_add_(0, at, torch.ones_like(lam[at])); "
-    "return g * gf, None, None")  # fmt: skip
-
-
-# A symmetric loss of which backward forgets the columns; the identity that it subtracts is right.
-BothWays = Fn.of("BothWays", "a, b: scores = a @ b.t(); rows, columns = scores.log_softmax(1), scores.log_softmax(0); "
-    "save(a, b, rows, columns); return -(rows.diagonal().mean() + columns.diagonal().mean())",
-    "grad_output: a, b, rows, _columns = saved; identity = torch.eye(len(a), dtype=a.dtype); "
-    "wrong = grad_output * (rows.exp() - identity) / len(a); return wrong @ b, wrong.t() @ a")  # fmt: skip
-
-
 # Scores that are capped and made probabilities; backward takes the cap's slope at the capped scores.
 SoftCap = Fn.of("SoftCap", "q, k, v: capped = 2 * torch.tanh(q @ k.t() / 2); p = torch.softmax(capped, -1); "
     "save(q, k, v, capped, p); return p @ v",
@@ -208,13 +194,6 @@ CASES = [
     (Approximate, (draw(5),), "return g * slope_of(x)", "derivative", "`slope_of(x)`"),
     (Biweight, (BENT, 0.5, 2.0), "inlier = r.abs() < c", "value", "in place of `inlier`"),
     (
-        Trapezoid,
-        (draw(9), torch.tensor([0, 2, 5, 8, 2]), 0.2),
-        "gf.index_add_(0, at, torch.ones_like(lam[at]))",
-        "derivative",
-        "in place of",
-    ),
-    (
         SoftCap,
         (draw(4, 3, seed=1), draw(5, 3, seed=2), draw(5, 3, seed=3)),
         "ds = ds * (1 - torch.tanh(capped / 2) ** 2)",
@@ -227,13 +206,6 @@ CASES = [
         "dg = grad_output * g * (1 - g)",
         "gradient",
         "gradient of `g` (line 3)",
-    ),
-    (
-        BothWays,
-        (draw(4, 3, seed=9), draw(4, 3, seed=10)),
-        "wrong = grad_output * (rows.exp() - identity) / len(a)",
-        "",
-        "",
     ),
     (InAHelper, (draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)), "gs = _third(p, g @ v.t())", "gradient", ""),
     (
