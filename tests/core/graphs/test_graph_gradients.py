@@ -12,7 +12,7 @@ import torch
 import nbautograd
 from nbautograd.core.graphs import backward
 
-MAKERS = [models.linear_function, models.mlp, models.rnn, models.residual_network]
+MAKERS = [models.linear_function, models.mlp, models.rnn, models.resnet]
 
 
 def leaves_of(kept):
