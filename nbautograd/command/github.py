@@ -42,7 +42,8 @@ def could_not_run(reason: str) -> str:
 
 
 def _command(level: str, report: Report, sentence: str, file: str | None, line: int | None) -> str:
-    properties = {"file": _relative(file), "line": str(line or ""), "title": f"nbautograd: {report.function}"}
+    path = _relative(file)
+    properties = {"file": path, "line": str((path and line) or ""), "title": f"nbautograd: {report.function}"}
     given = ",".join(f"{name}={value.translate(PROPERTY)}" for name, value in properties.items() if value)
     return f"::{level} {given}::{sentence.translate(MESSAGE)}"
 

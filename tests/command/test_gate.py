@@ -138,6 +138,15 @@ def test_annotations_stand_at_backward_and_the_summary_has_a_table(
     assert "| wide | 2×9 float32 |" in summary
 
 
+def test_a_line_of_an_installed_package_is_no_line_of_the_repository(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "elsewhere"))
+    assert check(module, "Off", "--github") == 1
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    assert {line.split("::")[1] for line in shown} == {"error title=nbautograd%3A Off"}
+
+
 def test_what_could_not_be_run_is_annotated(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(module, "Nothing", "--github") == 2
     shown = capsys.readouterr()
