@@ -58,8 +58,6 @@ export interface Layout {
   title: string;
   description: string;
   note: string;
-  nodes: number;
-  shown: number;
   order: string[];
 }
 
@@ -114,7 +112,6 @@ export interface BlockState {
   structure: string;
   entries: number;
   verdict?: "match" | "mismatch" | "subgradient" | "flat" | "undecided";
-  reason?: string;
   wrong?: number;
   maps?: Maps;
   worst?: EntryState;
@@ -131,7 +128,6 @@ export interface CallState {
   method: string;
   seconds: number | null;
   noticed: number;
-  bytes: number;
   printed: boolean;
   bad: boolean;
   forward?: number;
@@ -245,7 +241,6 @@ export interface KeptMemory {
   nodes: Record<number, [number, number][]>;
   scopes: [string, number][];
   all: number;
-  shared: number;
 }
 
 /** A saved tensor that was changed in place since. */
@@ -286,7 +281,6 @@ export interface GraphState {
   edges: EdgeState[];
   whole: number;
   notes: string[];
-  complete: boolean;
   lenses: LensState;
   names: string[];
   calls: Record<number, [number, string][]>;
@@ -305,11 +299,10 @@ export interface ComparisonState {
   headline: string;
 }
 
-/** The source of a class, and the line of each method's ``def``. */
+/** The source of a class. */
 export interface SourceState {
   text: string;
   first_line: number;
-  lines: Record<string, number>;
 }
 
 /** Numbers of the small tensors of the first forward, by position; the line of each gradient; a call of backward. */
@@ -335,18 +328,10 @@ export interface MicroscopeAnswer {
   found: Figure;
 }
 
-/** A block of a check at other inputs. */
-export interface OtherBlock {
-  name: string;
-  verdict: "match" | "mismatch" | "subgradient" | "flat" | "undecided";
-  wrong: number;
-}
-
 /** The check at other inputs. */
 export interface ElsewhereAnswer {
   verdict: string;
   headline: string;
-  blocks: OtherBlock[];
 }
 
 /** The answer of the check that decides. */

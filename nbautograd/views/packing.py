@@ -113,7 +113,6 @@ class BlockState:
     structure: str
     entries: int
     verdict: BlockVerdict | None = None
-    reason: str | None = None
     wrong: int | None = None
     maps: Maps | None = None
     worst: EntryState | None = None

@@ -30,7 +30,7 @@ def call_state(call: Call, names: Mapping[int, str]) -> CallState:
 def listed_state(call: Call) -> CallState:
     """Return what the time line shows of a call."""
     bad = not_finite(call)[0] == "returned"
-    facts = {"noticed": len(call.warnings), "bytes": call.ctx.bytes, "printed": bool(call.stdout), "bad": bad}
+    facts = {"noticed": len(call.warnings), "printed": bool(call.stdout), "bad": bad}
     return state_of(CallState, call, **facts, ctx=None)
 
 

@@ -58,7 +58,6 @@ def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> GraphState:
         edges=[_edge(edge, few) for edge in graph.edges[: 2 * MOST_DETAILS]],
         whole=_whole(graph),
         notes=list(map(str, graph.notes)),
-        complete=graph.complete,
         lenses=lens_state(graph),
         names=askable_names(graph),
         calls=node_calls(graph, calls),
@@ -241,10 +240,8 @@ def _saved_memory(graph: AutogradGraph) -> KeptMemory | None:
         return None
     sizes = graph.saved_bytes()
     scopes = sorted(((size, scope) for scope, size in sizes.items() if scope and size), reverse=True)
-    holders = [s.number for node in graph.nodes for s in node.storages]
-    shared = {s.number: s.bytes for node in graph.nodes for s in node.storages if holders.count(s.number) > 1}
     told = [(scope, size) for size, scope in scopes[:MOST_SCOPES]]
-    return KeptMemory(nodes=nodes, scopes=told, all=sizes[""], shared=sum(shared.values()))
+    return KeptMemory(nodes=nodes, scopes=told, all=sizes[""])
 
 
 def _stale(graph: AutogradGraph, node: Node, position: int) -> StaleState:

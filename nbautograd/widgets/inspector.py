@@ -56,7 +56,7 @@ def source_state(source: FunctionSource | None) -> SourceState | None:
     """Return the source of the class; None where it is not known."""
     if source is None or not source.text:
         return None
-    return SourceState(text=source.text[:MAX_SOURCE], first_line=source.first_line, lines=source.lines)
+    return SourceState(text=source.text[:MAX_SOURCE], first_line=source.first_line)
 
 
 class InspectorWidget(ViewWidget):

@@ -19,7 +19,6 @@ from nbautograd.views.builders.blocks import methods_document
 from nbautograd.views.builders.summary import answer_document
 from nbautograd.views.jacobian import by_interest
 from nbautograd.views.packing import BlockState, ErrorCurve, Maps, Pair, array, drawn_state, listed_state, packed_maps
-from nbautograd.views.phrases import block_name
 from nbautograd.widgets.base import Question, ViewWidget
 from nbautograd.widgets.encoding import FREEZING
 from nbautograd.widgets.slow_motion import motion_state
@@ -31,7 +30,6 @@ from nbautograd.widgets.states import (
     EntryCurveState,
     JacobianState,
     MicroscopeAnswer,
-    OtherBlock,
 )
 
 Blocks = Mapping[tuple[int, int], JacobianBlock]
@@ -214,7 +212,7 @@ def microscope(report: GradcheckReport | JacobianReport, question: Mapping[str, 
 
 
 def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> ElsewhereAnswer:
-    """Return the check again at random inputs; its headline and a verdict per block."""
+    """Return the check again at random inputs; its verdict and headline."""
     from nbautograd.core.checking.gradcheck import gradcheck
 
     seed = question.get("seed")
@@ -222,8 +220,7 @@ def elsewhere(report: GradcheckReport, question: Mapping[str, Any]) -> Elsewhere
         raise InputError("widgets.no_block")
     problem = entry_curve.problem_of(report)
     other = gradcheck(problem.fn, entry_curve.random_inputs(problem, seed), order=1, seed=seed)
-    blocks = [OtherBlock(name=block_name(b), verdict=b.verdict, wrong=b.wrong) for b in other.blocks.values()]
-    return ElsewhereAnswer(verdict=other.verdict, headline=answer(other).headline, blocks=blocks)
+    return ElsewhereAnswer(verdict=other.verdict, headline=answer(other).headline)
 
 
 # reasons that hold at these inputs alone

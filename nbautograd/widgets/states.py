@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from nbautograd.core.checking.block import BlockVerdict
 from nbautograd.core.checking.slow_motion import Known
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout
@@ -28,7 +27,6 @@ class CallState:
         forward: number of the forward whose ctx it has.
         exception: what it raised.
         noticed: how many warnings there were.
-        bytes: memory that its ctx keeps.
         printed: True where it wrote to stdout.
         bad: True where it made NaN or infinity of finite numbers.
         document: what it was given, printed, raised and returned.
@@ -41,7 +39,6 @@ class CallState:
     method: str
     seconds: float | None
     noticed: int
-    bytes: int
     printed: bool
     bad: bool
     forward: int | None = None
@@ -202,13 +199,11 @@ class KeptMemory:
         nodes: storages of each node: number and bytes.
         scopes: modules and their bytes, the largest first.
         all: bytes in all.
-        shared: bytes that several nodes keep.
     """
 
     nodes: Mapping[int, Sequence[Pair]]
     scopes: Sequence[tuple[str, int]]
     all: int
-    shared: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,7 +272,6 @@ class GraphState(Picture):
     edges: Sequence[EdgeState]
     whole: int
     notes: Sequence[str]
-    complete: bool
     lenses: LensState
     names: Sequence[str]
     calls: Mapping[int, Sequence[tuple[int, str]]]
@@ -304,11 +298,10 @@ class ComparisonState(DocumentState):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceState:
-    """The source of a class, and the line of each method's ``def``."""
+    """The source of a class."""
 
     text: str
     first_line: int
-    lines: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -341,21 +334,11 @@ class MicroscopeAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OtherBlock:
-    """A block of a check at other inputs."""
-
-    name: str
-    verdict: BlockVerdict
-    wrong: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class ElsewhereAnswer:
     """The check at other inputs."""
 
     verdict: str
     headline: str
-    blocks: Sequence[OtherBlock]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,7 +106,6 @@ class Layout(Displayable):
         title: one line naming the graph.
         description: the graph in words, for a screen reader and for ``alt``.
         note: a line drawn under the picture, such as how many nodes are folded; may be empty.
-        nodes, shown: how many nodes the graph has, and how many stand in a box of their own.
         order: keys of the boxes in the order in which the engine runs them.
     """
 
@@ -117,8 +116,6 @@ class Layout(Displayable):
     title: str = ""
     description: str = ""
     note: str = ""
-    nodes: int = 0
-    shown: int = 0
     order: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

@@ -82,8 +82,6 @@ def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> 
         title=title(graph),
         description=description(graph),
         note=note(graph, drawn, lens),
-        nodes=len(graph.nodes),
-        shown=sum([len(node.members) < 2 for node in drawn.nodes]),
         order=_order(drawn, made),
     )
 
