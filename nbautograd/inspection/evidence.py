@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, pull
 from nbautograd.core.checking.block import GradcheckReport, Verdict
 from nbautograd.core.checking.budget import OutOfBudgetError
 from nbautograd.core.checking.directional import DirectionalDerivative, directional_derivative
@@ -88,7 +88,7 @@ def compared(
         v = [None if (o, position) in meant else u for o, u in enumerate(cotangents(problem, outputs, seed))]
         if not any(u is not None for u in v):
             continue
-        gradient, tied = problem.vjp(outputs, v)[which], position in symmetric
+        gradient, tied = pull(problem, outputs, v)[which], position in symmetric
         for size in (scale, scale * SHORT):  # kinks were met on the way, perhaps
             found = directional_derivative(problem, problem.inputs, which, v, 17 * seed + 3, scale=size, symmetric=tied)
             if found is None or found.agrees(gradient):

@@ -310,10 +310,11 @@ FREED = Fn.of("Freed", "x: ctx.y = x.exp(); return ctx.y.clone()", "grad: y, ctx
 OVERWRITTEN = Fn.of("Overwritten", "x: y = x.exp(); save(y); return y.clone()", "grad: y, = saved; return y.mul_(grad)")
 
 
+@pytest.mark.parametrize("shape", [(3,), (32, 128)], ids=["entry by entry", "along directions"])
 @pytest.mark.parametrize("function", [FREED, OVERWRITTEN])
-def test_a_backward_that_runs_once_for_each_call_is_no_wrong_one(function):
+def test_a_backward_that_runs_once_for_each_call_is_no_wrong_one(function, shape):
     with nbautograd.audit(**LONG) as audit:
-        function.apply(torch.randn(3, requires_grad=True)).sum().backward()
+        function.apply(torch.randn(shape, requires_grad=True)).sum().backward()
     assert audit.report().verdict == "right"
 
 
