@@ -19,6 +19,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -196,31 +197,28 @@ class Yardstick:
         most = OVERALL if unit <= UNIT_OF_FLOAT32 else 1.0
         self.level = max(OVERALL * self.noise, *(most * rms(sample) for sample in self.correct[1:]), 0.0)
         self.directions: dict[str, Tensor | None] = {"golden": self.golden, "ones": None, **(directions or {})}
-        self._known: dict[Level, tuple[Array, ...]] = {}
-        self._from: dict[Level, tuple[float, ...]] = {}  # how many samples each variance rests on
-        self._entries: tuple[Tensor, Tensor, float, float] | None = None
-        self._some: tuple[Array, float, Array, Array] | None = None
+        # by level: what sums are measured by, and how many samples each variance rests on
+        self._measures: dict[Level, tuple[tuple[Array, ...], tuple[float, ...]]] = {}
 
+    @cached_property
     def _entry_bounds(self) -> tuple[Tensor, Tensor, float, float]:
         """Return what each entry may be off by with one sign, the spread of its noise, its unit, and from how many."""
-        if self._entries is None:
-            count, size = len(self.correct), self.golden.shape[-1]
-            lines = (self.lines if size >= 8 else self.lines.mean())[..., None] / (count * size)
-            # what the entries of a line are sums of may have been rounded once for all of them, so that a line, too, is
-            # one sample: beside its neighbours, whose terms are as large where its own cancel
-            each = lines if lines.dim() > 1 else self.squares
-            known = _known(each.cpu().numpy(), count, count * (self.golden.numel() // each.numel()), self.known)
-            least = max(float(lines.mean()), (UNKNOWN * self.unit * self.size) ** 2)
-            lines.mul_(count).add_(PRIOR * least).mul_(PRIOR / (least or 1.0) / (count + PRIOR))
-            # roots in float32 take a fifth of the time; none is too small or too large for it, beside the mean square
-            spread = torch.add(lines, self.squares, alpha=1 / (least or 1.0)).float().sqrt_()
-            floor = self.golden.abs().mul_(ENTRY * self.unit).add_(self.tiny)
-            self._entries = floor, spread, math.sqrt((least or 1.0) / (count + PRIOR)), known
-        return self._entries
+        count, size = len(self.correct), self.golden.shape[-1]
+        lines = (self.lines if size >= 8 else self.lines.mean())[..., None] / (count * size)
+        # what the entries of a line are sums of may have been rounded once for all of them, so that a line, too, is
+        # one sample: beside its neighbours, whose terms are as large where its own cancel
+        each = lines if lines.dim() > 1 else self.squares
+        known = _known(each.cpu().numpy(), count, count * (self.golden.numel() // each.numel()), self.known)
+        least = max(float(lines.mean()), (UNKNOWN * self.unit * self.size) ** 2)
+        lines.mul_(count).add_(PRIOR * least).mul_(PRIOR / (least or 1.0) / (count + PRIOR))
+        # roots in float32 take a fifth of the time; none is too small or too large for it, beside the mean square
+        spread = torch.add(lines, self.squares, alpha=1 / (least or 1.0)).float().sqrt_()
+        floor = self.golden.abs().mul_(ENTRY * self.unit).add_(self.tiny)
+        return floor, spread, math.sqrt((least or 1.0) / (count + PRIOR)), known
 
     def allowed(self, error: Tensor, noisier: float | None = None) -> Tensor:
         """Return the largest error that each entry may have, of a Function as noisy as the middle of its errors is."""
-        floor, spread, unit, known = self._entry_bounds()
+        floor, spread, unit, known = self._entry_bounds
         z = (self.noisier(error)[0] if noisier is None else noisier) * spreads(self.golden.numel(), known)
         allowed = spread.to(torch.float64)
         return torch.add(floor, allowed, alpha=unit * z, out=allowed)
@@ -235,7 +233,7 @@ class Yardstick:
         """
         if len(self.correct) == 1:
             return [1.0] * (1 + len(self.directions))
-        spread, middle, along, norm = self._middle()
+        spread, middle, along, norm = self._middle
         if not middle > 0:
             return [1.0] * (1 + len(along))
         some = _some(error)
@@ -243,16 +241,15 @@ class Yardstick:
         medians = _median(_quotient(np.abs(left), spread)).tolist()
         return [min(max(one / middle, 1.0), NOISE) for one in medians]
 
+    @cached_property
     def _middle(self) -> tuple[Array, float, Array, Array]:
         """Return some entries' spread, the median of correct errors in its units, directions there, their squares."""
-        if self._some is None:
-            _, wide, unit, _ = self._entry_bounds()
-            spread = _some(wide) * unit
-            correct = np.stack([_some(one) for one in self.correct])
-            along = np.stack([np.ones_like(spread) if v is None else _some(v) for v in self.directions.values()])
-            middle = float(_median(_quotient(np.abs(correct), spread).reshape(-1)))
-            self._some = spread, middle, along, np.square(along).sum(1, keepdims=True)
-        return self._some
+        _, wide, unit, _ = self._entry_bounds
+        spread = _some(wide) * unit
+        correct = np.stack([_some(one) for one in self.correct])
+        along = np.stack([np.ones_like(spread) if v is None else _some(v) for v in self.directions.values()])
+        middle = float(_median(_quotient(np.abs(correct), spread).reshape(-1)))
+        return spread, middle, along, np.square(along).sum(1, keepdims=True)
 
     def sums(self, error: Tensor, noisier: Sequence[float] | None = None) -> dict[Level, Sums]:
         """Return the sums of an error over lines, where there are several, and over all entries."""
@@ -265,10 +262,10 @@ class Yardstick:
         tables: dict[Level, Array] = {"whole": lines.sum(-1, keepdims=True)}
         if lines.shape[-1] > 1:
             tables["lines"] = lines
-        if not self._known:
-            self._known = {level: self._measured(t[:, 1:-3], t[:, -3:], level) for level, t in tables.items()}
+        if not self._measures:
+            self._measures = {level: self._measured(t[:, 1:-3], t[:, -3:], level) for level, t in tables.items()}
         return {
-            level: Sums(names, (table[:, 0], *self._known[level]), self._from[level], tuple(noisier))
+            level: Sums(names, (table[:, 0], *self._measures[level][0]), self._measures[level][1], tuple(noisier))
             for level, table in tables.items()
         }
 
@@ -278,7 +275,7 @@ class Yardstick:
         These are correct errors, golden values, the direction itself and squares of correct errors along it.
         """
         sums = [(error if v is None else error * v).sum(-1)]
-        if self._known:
+        if self._measures:
             return sums
         if v is None:
             golden, norm = self.golden.sum(-1), torch.full_like(self.norm, error.shape[-1])
@@ -288,11 +285,11 @@ class Yardstick:
         sums += [*(t.sum(-1) for t in products), golden, norm]
         return [*sums, torch.stack([t.square_().sum(-1) for t in products]).sum(0)]
 
-    def _measured(self, correct: Array, others: Array, level: Level) -> tuple[Array, ...]:
+    def _measured(self, correct: Array, others: Array, level: Level) -> tuple[tuple[Array, ...], tuple[float, ...]]:
         golden, norm, apart = others.transpose(1, 0, 2)
         squares, count = np.square(correct).mean(1), correct.shape[1]
         shares = _quotient(np.stack((squares, apart, golden**2)), norm)
-        self._from[level] = tuple(_known(one, count, count, self.known) for one in shares[0])
+        known = tuple(_known(one, count, count, self.known) for one in shares[0])
         shares = shares.mean(-1, keepdims=True)
         pooled, usual = shares[:2] * norm * PRIOR
         # what cancels in the reference, as the errors of a line from which its mean was taken last, need not elsewhere
@@ -303,7 +300,7 @@ class Yardstick:
         typical[0] = 0.0
         coherent = COHERENT if level == "whole" else COHERENT_LINE
         size = np.maximum(np.abs(golden), typical * root) * (coherent * self.unit)
-        return norm, variance, size + self.tiny * root
+        return (norm, variance, size + self.tiny * root), known
 
 
 @dataclass
