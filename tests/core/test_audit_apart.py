@@ -77,7 +77,8 @@ def test_a_body_that_ends_the_process_at_made_up_inputs_ends_a_copy(made, end, r
         "Trusting": "cannot tell",
         "Wrong": "wrong",
     }
-    assert (outcomes["Trusting"].reason.message_id, outcomes["Trusting"].reason.params) == reason
+    said = outcomes["Trusting"].reason
+    assert (said.message_id, said.params, "yours is unaffected" in str(said)) == (*reason, True)
 
 
 @pytest.mark.parametrize(("made", "verdict"), [(forward_that, "right"), (backward_that, "cannot tell")])

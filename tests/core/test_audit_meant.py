@@ -253,6 +253,7 @@ def test_what_a_collective_among_one_process_hands_on_keeps_its_verdict(forward,
     if verdict == "meant":
         why = report.functions[0].situations[0].reason.params["why"]
         assert why.message_id == "checking.because_handed_on_alone"
+        assert "ranks=2" in str(report)
     assert audited(made(forward, lambda g, x: summed(g)), values("usual", (4, 10))).verdict != "wrong"
 
 

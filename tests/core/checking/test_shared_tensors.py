@@ -244,7 +244,7 @@ def test_a_gradient_that_backward_adds_to_a_grad_counts(way, factor, verdict) ->
         report = nbautograd.gradcheck(lambda x: Delivers.apply(x, held, factor), draw(4, 3))
     else:
         report = nbautograd.gradcheck(Delivers, (draw(4, 3), None if way == "global" else held, factor))
-    assert report.verdict == verdict
+    assert (report.verdict, "do not confirm" in str(report)) == (verdict, factor != 1)
     assert torch.equal(held.weight, before)
     assert torch.equal(held.weight.grad, torch.ones_like(before))
     pending.backward()  # the graph of the program's own may have saved the weight
