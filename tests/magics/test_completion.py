@@ -17,7 +17,9 @@ def complete(notebook, code: str, cursor: int | None = None) -> list[str]:
     ("line", "expected"),
     [
         ("%%autograd_function --", ["--inputs", "--name", "--reference", "--hints", "--order", "--budget"]),
+        ("%%autograd_function ", ["--inputs", "--name", "--reference", "--hints", "--order", "--budget"]),
         ("%%autograd_function --in", ["--inputs"]),
+        ("%%autograd_function --inputs a --n", ["--name"]),
         ("%%autograd_function --hints ", ["none", "what", "where", "fix"]),
         ("%%autograd_function --budget n", ["none"]),
         ("%%autograd_function --order 2 --hints wha", ["what"]),

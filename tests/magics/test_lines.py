@@ -47,6 +47,7 @@ def filled(notebook):
         ("%autograd_calls product", "CallLog"),
         ("%autograd_calls torch.autograd.function.InplaceFunction", "CallLog"),
         ("%autograd_compare product(a, b) torch.mul(a, b)", "Comparison"),
+        ("%autograd_compare product(a, b), torch.mul(a, b)", "Comparison"),
         ("%autograd_compare product(a, b.t().t()) a * b.t().t()", "Comparison"),
     ],
 )
@@ -106,6 +107,7 @@ def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
         ("%gradcheck product(a)", "%gradcheck: Product.forward needs b. Write product(a, b)."),
         ("%gradcheck (lambda x, y: product(x, y))(a)", "needs y. Write (lambda x, y: product(x, y))(a, y)."),
         ("%gradcheck product(a, b, a)", "%gradcheck: Product.forward takes (a, b), but 3 arguments are given."),
+        ("%autograd_compare product(a) torch.neg(a)", "Product.forward needs b. Write product(a, b)."),
         ("%gradcheck product(a.long(), b.long())", "int64"),
         ("%jacobian product(a,", "is not a Python expression"),
         ("%autograd_graph", "as you would write it: %autograd_graph loss"),
@@ -113,6 +115,7 @@ def test_a_graph_names_its_leaves_after_the_variables(filled) -> None:
         ("%autograd_calls Prodct", "Recorded so far: Product. Did you mean `Product`?"),
         ("%autograd_calls torch", "no recorded Function is named torch. Recorded so far: Product."),
         ("%autograd_compare product(a, b)", "takes two calls on the same arguments"),
+        ("%autograd_compare product(a, b) torch.ones(2)", "uses none of the first call's arguments"),
     ],
 )
 def test_a_wrong_line_is_one_sentence(filled, line: str, says: str) -> None:

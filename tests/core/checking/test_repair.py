@@ -110,6 +110,11 @@ Causal = Fn.of("Causal", "x: i = torch.arange(x.shape[0])[:, None]; j = torch.ar
 
 
 # A number that a density, a power rule or a slope lacks is solved for: it stands nowhere else in the Function.
+Gelu = Fn.of(
+    "Gelu",
+    "x: save(x); return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))",
+    "g: (x,) = saved; pdf = torch.exp(-0.5 * x * x); return g * (0.5 * (1 + torch.erf(x / math.sqrt(2))) + x * pdf)",
+)
 Erf = Fn.of("Erf", "x: save(x); return torch.erf(x)", "g: (x,) = saved; return g * 2 * torch.exp(-(x**2))")
 Fast = Fn.of(
     "Fast",
@@ -129,6 +134,7 @@ Swapped = Fn.of("Swapped", "x, w: save(x, w); return x @ w.t()",
 @pytest.mark.parametrize(
     ("fn", "inputs", "mended"),
     [
+        (Gelu, (draw(3, 4),), "pdf = torch.exp(-0.5 * x * x) / (2 * math.pi) ** 0.5"),
         (Erf, (draw(3, 4),), "return g * (2 / math.pi ** 0.5) * torch.exp(-(x**2))"),
         (Fast, (draw(3, 4),), "d = 0.79788456 * (1 + 3 * 0.044715 * x**2)"),
         (Softplus, (draw(3, 4), 2.0), "return g * torch.sigmoid(x * ctx.beta), None"),
