@@ -54,6 +54,7 @@ def test_line_numbers_and_tracebacks_are_those_of_the_cell(disabled) -> None:
     "line",
     [
         "%gradcheck Cube.apply(a)",
+        "%gradcheck Cube(a)",
         "%gradcheck --hints what Cube.apply(a) --order 2",
         "%autograd_graph Cube.apply(a)",
         "%autograd_compare Cube.apply(a) a ** 3",

@@ -198,3 +198,7 @@ def test_an_old_style_function_is_explained(filled) -> None:
     filled("class Old(Function):\n    def forward(self, x): return x\n    def backward(self, g): return g")
     ran = filled("%gradcheck Old(a)")
     assert ran.stderr.startswith("UsageError: Old is written in the style of old torch")
+
+
+def test_an_order_that_there_is_not_gets_the_choices(notebook):
+    assert "--order cannot be 3; it is one of 1, 2." in notebook("%gradcheck torch.sin(x) --order 3").stderr

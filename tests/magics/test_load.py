@@ -50,13 +50,6 @@ def test_unload_leaves_the_shell_as_it_was(bare) -> None:
         assert after[what] == value, what
 
 
-def test_nothing_is_printed(bare) -> None:
-    for line in ("%load_ext nbautograd", "%reload_ext nbautograd", "%unload_ext nbautograd"):
-        ran = bare(line)
-        assert (ran.stdout, ran.stderr, ran.bundles) == ("", "", [])
-    assert "Cell magic `%%autograd_function` not found" in bare(CELL).stderr
-
-
 def test_a_cold_kernel_counts_until_it_is_loaded(bare, monkeypatch) -> None:
     counted = threading.Semaphore(0)
     monkeypatch.setattr(loading, "PAUSE", 0)

@@ -281,6 +281,7 @@ ROWS = [
 CELLS = [
     ("magics.empty_body", "%%autograd_function"),
     ("explain.turned_off", "%autograd_explain --off"),
+    ("magics.no_override", "%autograd_dispatches 3"),
 ]
 
 

@@ -70,15 +70,6 @@ def test_every_matrix_is_a_document(matrix):
     assert len(document) < 40_000
 
 
-def test_small_ones_show_numbers_middling_ones_signs_large_ones_a_picture():
-    rng = np.random.default_rng(0)
-    small, middling, large = (heatmap(rng.normal(size=(n, n))) for n in (4, 15, 30))
-    assert len(re.findall("<text", small)) == 16
-    assert "<text" not in middling
-    assert re.search(r'class="s[bw]+" [^>]*d="M[\d. ]+h', middling)
-    assert "<image" in large
-
-
 def test_nan_is_hatched_and_the_worst_cell_framed():
     document = heatmap(np.array([[np.nan, 1.0], [0.0, np.inf]]), worst=(1, 0))
     assert document.count('class="h"') == 1

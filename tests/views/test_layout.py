@@ -142,13 +142,6 @@ def test_a_folded_layout_speaks_of_the_graph_that_was_folded():
             assert graph.edges[e].source in keys[path.source]
 
 
-def test_many_edges_between_the_same_two_boxes_stay_inside():
-    a = torch.ones(2, requires_grad=True)
-    made = layout(nbautograd.graph(torch.cat([a] * 6).sum(), names={}), boxes=None)
-    assert all(0 <= x <= made.width for path in made.paths for x, _ in path.points)
-    assert len({path.points for path in made.paths}) == len(made.paths)
-
-
 def chain(length):
     y = torch.ones(2, requires_grad=True)
     for k in range(length):

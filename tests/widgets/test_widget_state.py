@@ -59,16 +59,6 @@ def test_not_a_number_stays_json(wire: Wire, samples: Any) -> None:
     assert np.isnan(numbers(block["maps"]["analytical"])[0, 0])
 
 
-def test_large_blocks_are_pooled_and_the_first_state_stays_small(wire: Wire, samples: Any) -> None:
-    big = np.random.default_rng(0).normal(size=(300, 400))
-    blocks = {(0, i): samples.block(big, big + 1e-9) for i in range(30)}
-    view = nbautograd.types.JacobianReport("F", blocks).widget()
-    maps = view.state.blocks[0].maps
-    assert maps.rows > 1
-    assert maps.cols > 1
-    assert sum(map(len, wire.sent[-1][2])) < 500_000
-
-
 def weight(wire: Wire) -> int:
     """Bytes of all that the last widget sent when it opened."""
     state = wire.opened()[-1]["state"]

@@ -113,3 +113,9 @@ def test_no_mode_is_left_behind_where_backward_raises() -> None:
         seen = backward_lines.moments(problem, lambda now: now.line)
         assert len(_get_current_function_mode_stack()) == before
     assert len({one.line for one in seen}) == 2  # before the first line, and the one that raises
+
+
+def test_what_is_no_function_has_no_lines() -> None:
+    problem = Problem(torch.exp, (draw(3),))
+    with problem.session():
+        assert backward_lines.moments(problem, lambda now: now.line) == []

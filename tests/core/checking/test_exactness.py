@@ -332,3 +332,8 @@ def test_the_residue_of_a_solver_has_slopes_of_its_own_over_as_little(factor: fl
     inputs = B @ B.T + 3 * torch.eye(4, dtype=torch.float64), torch.randn(4, dtype=torch.float64)
     report = nbautograd.gradcheck(conjugate_gradients(factor), tuple(x.requires_grad_() for x in inputs), order=1)
     assert report.verdict == verdict
+
+
+def test_the_callers_own_tolerance_decides() -> None:
+    fn, inputs = APPROXIMATE["erf"]
+    assert nbautograd.gradcheck(fn, inputs(), order=1, rtol=1e-9, atol=0.0).verdict == "wrong"

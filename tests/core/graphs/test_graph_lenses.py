@@ -8,6 +8,7 @@ import torch
 from fn import Fn
 
 import nbautograd
+from nbautograd.core.graphs.saved import find_change
 
 KeepsItsOutput = Fn.of("KeepsItsOutput", "x: y = x.exp(); save(y); return y",
     "grad_output: (y,) = saved; return grad_output * y")  # fmt: skip
@@ -65,3 +66,10 @@ def test_bytes_are_those_of_the_storages_each_once():
     assert node(graph, "Exp").bytes == 40
     assert graph.saved_bytes()[""] == 80
     assert sum(n.bytes for n in graph.nodes) == 40 + 40 + 80
+
+
+def test_ways_to_change_a_tensor_in_place():
+    ways = ["y.add_(1)", "y += 1", "y[0] = 2", "y[1:] *= 3", "y.data.mul_(2)"]
+    assert [way for way in ways if find_change("y", way) or find_change("y.data", way)] == ways
+    assert find_change("y", "y.requires_grad_()") is None
+    assert find_change("y", "y = y + 1") is None

@@ -13,6 +13,7 @@ import weakref
 import pytest
 import torch
 from fn import Fn
+from torch.autograd.function import FunctionMeta
 
 from nbautograd.core.recording import api as log
 from nbautograd.core.recording.class_creation import ClassCreation
@@ -202,3 +203,12 @@ def test_an_interrupt_while_a_call_prints_leaves_nothing_on_the_stream(monkeypat
         cls.apply(torch.ones(1))
     assert vars(stream) == {}
     assert [entry.name for entry in caught.traceback][-2:] == ["forward", "write"]
+
+
+def test_start_and_stop_can_be_repeated():
+    before = FunctionMeta.__init__
+    watch = ClassCreation(lambda cls: None)
+    watch.start().start()
+    watch.stop()
+    watch.stop()
+    assert FunctionMeta.__init__ is before
