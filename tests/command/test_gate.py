@@ -235,6 +235,13 @@ def test_a_seed_makes_other_inputs(module: str, tmp_path: Path) -> None:
     assert errors[0] == errors[1] != errors[2]
 
 
+def test_the_skill_fits_in_a_page_of_150_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["skill"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("---\nname: nbautograd\n")
+    assert len(page.splitlines()) <= 150
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "status"),
