@@ -46,7 +46,6 @@ FOUND_NOTHING = [
     ("explain", LONG),
 ]
 FAILED = [
-    ("check", "functions.py:Leaves", "--inputs", "functions.py:inputs"),
     ("freeze", "."),
     ("freeze", "/"),
     ("freeze", "minor.ipynb"),
@@ -113,6 +112,11 @@ def test_what_makes_no_sense_is_a_sentence(
     assert "\x1b" not in last
     assert "report-bug" not in last  # nothing of ours stumbled
     assert not list(folder.glob("o.*"))
+
+
+def test_a_backward_that_leaves_is_one_that_raises(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert asked(("check", "functions.py:Leaves", "--inputs", "functions.py:inputs")) == 1
+    assert "SystemExit" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("program", ["closes.py", "none.py"])
