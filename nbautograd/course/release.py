@@ -37,14 +37,12 @@ class Release:
         name: of the notebook.
         lang: its language.
         files: name -> content, of all files in the zip.
-        manifest: what the zip's ``manifest.json`` says.
         warnings: about translations that may be out of date; each is put into words when it is printed.
     """
 
     name: str
     lang: str
     files: dict[str, str]
-    manifest: dict[str, Any]
     warnings: tuple[Phrase, ...] = ()
 
     @property
@@ -92,7 +90,7 @@ def make(source: Source, lang: str, *, rehearsed: bool = False, graded: bool = F
         Phrase("course.stale", pair=cell.metadata.get("pair", ""), name=source.name, stamp=now)
         for cell, now in outdated
     )
-    made = Release(source.name, lang, files, manifest, warnings)
+    made = Release(source.name, lang, files, warnings)
     _refuse_leaks(source, content)
     return made
 

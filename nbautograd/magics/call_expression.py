@@ -29,7 +29,6 @@ class CallExpression:
         function: what is called.
         function_text: how it was written, ``"linear"``.
         arguments: its arguments, keyword arguments put in their places.
-        texts: how each argument was written, ``("a", "b")``; for ``*args`` and defaults empty.
         names: variable name -> value, of the arguments that are plain variables.
         nodes: the syntax of the positional arguments.
     """
@@ -37,7 +36,6 @@ class CallExpression:
     function: Callable[..., Any]
     function_text: str
     arguments: tuple[Any, ...]
-    texts: tuple[str, ...]
     names: Mapping[str, Any]
     nodes: tuple[ast.expr, ...] = field(default=(), repr=False)
 
@@ -120,7 +118,7 @@ def _of_variables(node: ast.expr, namespace: Namespace) -> CallExpression | None
     function = as_function(node, nodes, namespace)
     if function is None:
         return None
-    return CallExpression(function, function.__name__, tuple(names.values()), tuple(names), names, nodes)
+    return CallExpression(function, function.__name__, tuple(names.values()), names, nodes)
 
 
 def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> CallExpression:
@@ -136,10 +134,7 @@ def evaluate_call(node: ast.Call, magic: str, namespace: Namespace) -> CallExpre
         keywords = evaluate(ast.Call(ast.Name("dict", ast.Load()), [], node.keywords), {**namespace, "dict": dict})
         arguments = bind(function, arguments, keywords, magic)
     check_fit(node, function, arguments, magic)
-    starred = any(isinstance(a, ast.Starred) for a in node.args)
-    texts = () if starred else tuple(map(ast.unparse, node.args))
-    texts += ("",) * (len(arguments) - len(texts))
-    return CallExpression(function, function_text, arguments, texts, variables(node, namespace), tuple(node.args))
+    return CallExpression(function, function_text, arguments, variables(node, namespace), tuple(node.args))
 
 
 def _call_of(node: ast.expr, namespace: Namespace) -> str:
