@@ -112,26 +112,30 @@ def directional_derivative(
 
 
 def derivative_of_reached(
-    problem: Problem, tensors: Sequence[Tensor], cotangents: Sequence[Tensor | None], seed: int, scale: float = 1.0
+    problem: Problem, gradients: Mapping[Tensor, Tensor], cotangents: Sequence[Tensor | None], seed: int, scale: float
 ) -> DirectionalDerivative | None:
     """Differentiate <v, f> as tensors move that the function reaches besides its inputs, flat and joined to one.
 
-    They move in place and back, past their in-place counters: a graph of the program's own may have saved them.
+    They move along what are said to be their gradients, where no terms cancel: in single precision a sum of many that
+    do agrees with any. They move in place and back, past their in-place counters: a graph of the program's own may have
+    saved them.
     """
-    kept = [x.detach().clone() for x in tensors]
-    directions = [scale * random_direction(x, seed) for x in kept]
+    kept = [x.detach().clone() for x in gradients]
+    drawn = [scale * random_direction(x, seed) for x in kept]
+    directions = [torch.where(g == 0, r, r.abs() * g.sgn()) for r, g in zip(drawn, gradients.values(), strict=True)]
 
     def value(h: float) -> float:
-        for x, was, u in zip(tensors, kept, directions, strict=True):
+        for x, was, u in zip(gradients, kept, directions, strict=True):
             x.data.copy_(was + h * u)
-        with torch.no_grad():
+        with users_errors(), torch.no_grad():  # it may refuse other ones
             return inner_product(problem.evaluate(problem.fresh()), cotangents)
+        return math.nan
 
     try:
         coarsest = min((x.dtype for x in kept), key=lambda dtype: torch.finfo(dtype).bits)
         found = slope_at_zero(value, _size(problem, problem.inputs, cotangents), coarsest)
     finally:
-        for x, was in zip(tensors, kept, strict=True):
+        for x, was in zip(gradients, kept, strict=True):
             x.data.copy_(was)
     if found is None:
         return None

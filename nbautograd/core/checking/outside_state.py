@@ -344,12 +344,12 @@ def reachable(fn: Any, cls: type | None, inputs: Mapping[str, Any]) -> Iterator[
     """Yield the tensors and random generators that a function can use besides the tensors it is given, with names.
 
     These are the parameters and buffers of modules, and tensors and generators in closures, globals and attributes that
-    are named by its code, by that of the modules and Functions it names, and by the methods of its own Function;
-    containers of them too, and those among what it is given.
+    are named by its code, by that of the functions, modules and Functions it names, and by the methods of its own
+    Function; containers of them too, and those among what it is given.
     """
     given = [(name, value) for name, value in inputs.items() if not isinstance(value, Tensor)]
     values = [("", fn), ("", getattr(fn, "__self__", None)), *given, *names_outside(fn, cls)]
-    values += (pair for _, value in given if callable(value) for pair in names_outside(value, None))
+    values += [pair for _, value in values[1:] if callable(value) for pair in names_outside(value, None)]
     submodules = {
         type(submodule) for _, value in values if isinstance(value, torch.nn.Module) for submodule in value.modules()
     }

@@ -235,19 +235,46 @@ Delivers = Fn.of("Delivers",
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "right"), (2.0, "cannot tell")])
-@pytest.mark.parametrize("way", ["argument", "global", "callable"])
+@pytest.mark.parametrize("way", ["argument", "global", "callable", "function"])
 def test_a_gradient_that_backward_adds_to_a_grad_counts(way, factor, verdict) -> None:
     held = HELD if way == "global" else nn.Linear(3, 3, bias=False).double()
     held.weight.grad = torch.ones_like(held.weight)
     before, pending = held.weight.detach().clone(), held(draw(4, 3)).exp().sum()
-    if way == "callable":
-        report = nbautograd.gradcheck(lambda x: Delivers.apply(x, held, factor), draw(4, 3))
+
+    def layer(x):
+        return Delivers.apply(x, held, factor)
+
+    if way in ("callable", "function"):
+        report = nbautograd.gradcheck(layer if way == "callable" else lambda x: layer(x), draw(4, 3))
     else:
         report = nbautograd.gradcheck(Delivers, (draw(4, 3), None if way == "global" else held, factor))
     assert (report.verdict, "do not confirm" in str(report)) == (verdict, factor != 1)
     assert torch.equal(held.weight, before)
     assert torch.equal(held.weight.grad, torch.ones_like(before))
     pending.backward()  # the graph of the program's own may have saved the weight
+
+
+# under vmap it leaves a tensor that cannot be read afterwards
+Collects = Fn.of("Collects", "x, layer: save(x); ctx.weight = layer.weight; return (x @ ctx.weight).tanh()",
+    "g: (x,) = saved; w = ctx.weight; g = g * (1 - (x @ w).tanh() ** 2); new = x.t() @ g; "
+    "w.grad = new if w.grad is None else w.grad + new; return g @ w.t(), None")  # fmt: skip
+Refuses = Fn.of("Refuses", "x, layer: save(x); ctx.weight = layer.weight; assert bool((ctx.weight == 1).all()); "
+    "return x * 1", "g: (x,) = saved; ctx.weight.grad = (g * x).sum(0); return g, None")  # fmt: skip
+TooMuch = Fn.of("TooMuch", "x, layer: save(x); ctx.weight = layer.weight; return x * ctx.weight.double()",
+    "g: (x,) = saved; w = ctx.weight; new = 1.3 * (g * x).sum(0, True).float(); "
+    "w.grad = new if w.grad is None else w.grad + new; return g * w.double(), None")  # fmt: skip
+ForwardWrites = Fn.of("ForwardWrites", "x, layer: layer.weight.grad = x.detach().sum(0); return x * 1",
+    "g: return g, None")  # fmt: skip
+WRITTEN = [
+    (Collects, nn.Linear(40, 40).double(), "right", True), (Refuses, Layer(), "cannot tell", True),
+    (TooMuch, nn.Linear(4, 1), "cannot tell", True), (ForwardWrites, Layer(), "right", False)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cls", "layer", "verdict", "told"), WRITTEN)
+def test_who_writes_a_grad_and_that_it_cannot_be_confirmed(cls, layer, verdict, told) -> None:
+    report = nbautograd.gradcheck(cls, (draw(3, layer.weight.shape[-1]), layer))
+    assert (report.verdict, "writes_grad" in [f.code for f in report.findings]) == (verdict, told)
+    assert layer.weight.grad is None
 
 
 def test_a_backward_that_leaves_grad_alone_is_not_said_to_write_it() -> None:

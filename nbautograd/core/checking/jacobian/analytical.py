@@ -110,7 +110,10 @@ class Rows:
 
         self.meter.count()
         tensors = from_array(cotangents, self.output).reshape(-1, *self.output.shape)
-        results = iter(self._drawing(functools.partial(vmap, backward, 0, tensors)))
+        try:
+            results = iter(self._drawing(functools.partial(vmap, backward, 0, tensors)))
+        finally:  # what backward wrote into a ``.grad`` cannot be read any more
+            self.problem.shared.put_back_gradients()
         count = len(cotangents)
         return [
             as_array(to_real(next(results))) if there else np.zeros((count, *real_shape(leaf)))
