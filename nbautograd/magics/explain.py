@@ -147,6 +147,9 @@ class ExplainMagics(Magics):
         if text and not text.startswith("@") and not CELLS(text):
             written = expression(text, "%autograd_explain")
             value = evaluate(written, variables)
+            if isinstance(written, ast.Attribute) and written.attr == "grad" and getattr(value, "grad_fn", None) is None:
+                written = written.value  # how a gradient came about, or did not, its tensor knows
+                text, value = ast.unparse(written), evaluate(written, variables)
             if runs and not callable(value):
                 return _explain(_tensor_again(value, text, written, variables))
             return _explain(value, names={text: value, **variables})
@@ -218,10 +221,10 @@ def _run_again(error: BaseException, numbers: Sequence[int], variables: dict[str
 
 def _tensor_again(value: Any, text: str, written: ast.expr, variables: dict[str, Any]) -> Rerun:
     """Return a run of the cells that made a tensor; of a leaf, of those as well that may have brought its gradient."""
-    from nbautograd.core.explaining.cells import first_needed, last_assigned, reads
+    from nbautograd.core.explaining.cells import first_needed, last_assigned, reads, without_magics
 
     names, cells = reads(text, variables), variables["In"]
-    now = len(cells) - ("autograd_explain" in cells[-1])  # the cell that asks is there already, where it has a number
+    now = len(cells) - (without_magics(cells[-1]).strip() == "pass")  # a cell that only asks made nothing
     leaf = isinstance(value, torch.Tensor) and value.is_leaf and not bool(value.detach().isnan().any())
     last = now - 1 if leaf else last_assigned(names, now, variables)
     if last < 1:

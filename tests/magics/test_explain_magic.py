@@ -264,11 +264,12 @@ def test_a_gradient_that_a_function_brought_and_removed_is_not_said_never_to_hav
     assert (found.code, found.did.line) == ("grad_none_removed", 4)
 
 
-def test_of_a_gradient_that_is_not_finite_the_run_is_offered_that_shows_its_line(notebook):
+@pytest.mark.parametrize("asked", ["w", "w.grad"])
+def test_of_a_gradient_that_is_not_finite_the_run_is_offered_that_shows_its_line(notebook, asked):
     notebook("w = torch.zeros(2, requires_grad=True)\nw.sqrt().sum().backward()")
-    found = explained(notebook, "w")
+    found = explained(notebook, asked)
     assert (found.code, offers(str(found))) == ("not_finite", ["w --run"])
-    assert explained(notebook, "w --run").did.line == 2
+    assert explained(notebook, f"{asked} --run").did.line == 2
 
 
 def test_a_tensor_may_have_any_name(notebook):
@@ -286,6 +287,8 @@ def test_the_cells_that_made_a_tensor_are_run_for_its_line(notebook):
     assert (found.code, found.did, offers(str(found))) == ("not_finite_division_by_zero", None, ["loss --run"])
     found = explained(notebook, "loss --run")
     assert (found.code, found.did.cell, found.run) == ("not_finite_zero_over_zero", made, "copy")
+    notebook("last = x / x.sum()\nfound = %autograd_explain last --run")  # the cell that asks has made it
+    assert notebook.shell.user_ns["found"].did.line == 1
     assert offers(str(found)) == []
 
 

@@ -50,7 +50,9 @@ def comparison_document(report: Comparison) -> Document:
     tone = report.verdict
     mark = Chip(f"{VERDICT_MARKS[tone]} {say('verdict', tone)}", tone, plain="")
     head = paragraph(mark, Strong(headline(report)), look="head")
-    causes = tuple(Item(finding_document(finding, without_example(finding), kind=False)) for finding in report.findings)
+    more = [one for one in report.findings if one.code != "compare_values"]  # of which the headline says it all
+    found = more if any(one.kind == "bug" for one in more) else report.findings
+    causes = tuple(Item(finding_document(finding, without_example(finding), kind=False)) for finding in found)
     reason = sentences([report.reason] if report.reason else [])
     trace = (Verbatim(report.trace),) if report.trace else ()
     card = Card(tone, (head, *causes, *reason, *(trace if report.wrong else ()), *_extent(report)))
