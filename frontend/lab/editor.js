@@ -193,9 +193,14 @@ export class EditorMarks {
       class: "nbag-gutter",
       /** @param {EditorView} view */
       markers: ({ state }) => {
-        const ranges = this.of(state).placed.map((one) =>
-          new this.drawn.Sign(one.found.mark).range(state.doc.line(one.line).from),
-        );
+        /** @type {Map<string, any>} two outputs may say of a line what differs in its words alone */
+        const signs = new Map();
+        for (const { found, line } of this.of(state).placed)
+          signs.set(
+            `${line} ${found.mark.tone}`,
+            new this.drawn.Sign(found.mark).range(state.doc.line(line).from),
+          );
+        const ranges = [...signs.values()];
         return this.state.RangeSet.of(ranges, true);
       },
       domEventHandlers: {

@@ -543,7 +543,6 @@ SENTENCES: dict[str, str] = {
     "course.check.custom": "this exercise's own check",
     "course.no_points": "`{name}`: 0 of {points} points. {reason}",
     "course.mark.cell_raised": "The cell raised {error}: {said}",
-    "course.mark.column.code": "code",
     "course.mark.column.count": "submissions",
     "course.mark.column.exercise": "exercise",
     "course.mark.column.note": "note",

@@ -543,7 +543,6 @@ SENTENCES: dict[str, str] = {
     "course.check.custom": "本题自己的检查",
     "course.no_points": "`{name}`：得 0 分，满分 {points} 分。{reason}",
     "course.mark.cell_raised": "单元格抛出了 {error}：{said}",
-    "course.mark.column.code": "代码",
     "course.mark.column.count": "提交数",
     "course.mark.column.exercise": "练习",
     "course.mark.column.note": "说明",

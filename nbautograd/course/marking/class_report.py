@@ -51,7 +51,7 @@ class ClassReport(Displayable):
 
 @build.register
 def class_document(value: ClassReport) -> Document:
-    """Return a row for each exercise, and a row for each code with what it says."""
+    """Return a row for each exercise, and a row for each mistake, as one of those who made it was told."""
     count = len(value.marks)
     head = Paragraph((Strong(text("course.mark.title", count=count, name=value.assignment.notebook)),))
     results = [{r["exercise"]: r for r in one.results} for one in value.marks]
@@ -65,10 +65,10 @@ def class_document(value: ClassReport) -> Document:
     )
     header = tuple(text(f"course.mark.column.{name}") for name in ("exercise", "passed", "note"))
     codes = tuple(
-        (Code(exercise), _of_code(code), text("course.mark.of", some=some, count=count), Sentence(said))
+        (Code(exercise), text("course.mark.of", some=some, count=count), _said(code, said))
         for exercise, code, some, said in value.codes
     )
-    wrong = tuple(text(f"course.mark.column.{name}") for name in ("exercise", "code", "count", "sentence"))
+    wrong = tuple(text(f"course.mark.column.{name}") for name in ("exercise", "count", "sentence"))
     tables = [Item((Table(header, passed),)), *([Item((Table(wrong, codes, cut=False),))] if codes else [])]
     unmarked = [text("course.mark.unmarked", name=name, reason=reason) for name, reason in value.failed]
     layers = sorted({layer for one in value.marks for layer in one.layers})
@@ -76,7 +76,10 @@ def class_document(value: ClassReport) -> Document:
     return (head, *tables, *sentences([*unmarked, *filter(None, [confined])], "small"))
 
 
-def _of_code(code: str) -> Cell:
+def _said(code: str, said: str) -> Cell:
+    """Return what one of the submissions was told; the code, which the marks have too, only where that is nothing."""
+    if said:
+        return Sentence(said)
     return text("course.mark.no_answer") if code == "not_answered" else Code(code)
 
 
