@@ -147,7 +147,8 @@ class ExplainMagics(Magics):
         if text and not text.startswith("@") and not CELLS(text):
             written = expression(text, "%autograd_explain")
             value = evaluate(written, variables)
-            if isinstance(written, ast.Attribute) and written.attr == "grad" and getattr(value, "grad_fn", None) is None:
+            graph = getattr(value, "grad_fn", None)
+            if isinstance(written, ast.Attribute) and written.attr == "grad" and graph is None:
                 written = written.value  # how a gradient came about, or did not, its tensor knows
                 text, value = ast.unparse(written), evaluate(written, variables)
             if runs and not callable(value):
