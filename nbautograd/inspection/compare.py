@@ -24,7 +24,7 @@ from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
 from nbautograd.core.kernel.compiled import BACKENDS, compiled
 from nbautograd.core.kernel.golden import Pair, RaisedError, readable, run
 from nbautograd.core.kernel.layouts import INPUTS, layout_cases
-from nbautograd.core.kernel.raised import users_trace
+from nbautograd.core.kernel.raised import one_line, users_trace
 from nbautograd.core.kernel.sharded import sharded
 from nbautograd.core.kernel.sweep import (
     Case,
@@ -287,8 +287,11 @@ class Compare:
         try:
             self.outcome = check(self.candidate, self.reference, seed=self.seed, power=True, done=self._done)
         except RaisedError as raised:
-            self.findings.append(raising(raised.error))
             self.trace = users_trace(raised.error)
+            if raised.in_forward:  # it ran at the inputs themselves
+                self.reason = Phrase("compare.refuses_near", error=one_line(raised.error))
+            else:
+                self.findings.append(raising(raised.error))
             return
         except RAISED as error:  # it ran in the dtype of the inputs, not in float64
             if is_ours(error):

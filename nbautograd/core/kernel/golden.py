@@ -99,11 +99,12 @@ class RaisedError(Exception):
 
     Attributes:
         error: the exception.
+        in_forward: True where forward raised it, which refuses the inputs of a draw, and no gradient was asked for.
     """
 
-    def __init__(self, error: BaseException) -> None:
+    def __init__(self, error: BaseException, in_forward: bool) -> None:
         super().__init__(str(error))
-        self.error = error
+        self.error, self.in_forward = error, in_forward
 
 
 class Pair:
@@ -197,12 +198,14 @@ class Pair:
 
     def compute(self, draw: Draw) -> Values:
         """Run the Function at a draw; what it raises is told apart from what the reference raises."""
+        outputs = None
         try:
-            return run(self.candidate, draw)
+            outputs = self.candidate.call(copied(draw.inputs), draw.seed)
+            return run(self.candidate, draw, outputs=outputs)
         except RAISED as error:
             if is_ours(error):
                 raise
-            raise RaisedError(error) from error
+            raise RaisedError(error, outputs is None) from error
 
 
 def run(

@@ -339,6 +339,18 @@ def test_what_the_reference_raises_is_never_the_backward_of_the_function(eager: 
     assert {str(case.reason).partition(":")[0] for case in report.cases} == {"The reference itself raises"}
 
 
+def test_a_forward_that_refuses_numbers_near_by_is_no_backward_that_raises() -> None:
+    def refuses(x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        assert float(x.max()) <= 1, "above one"
+        return x * x, (x,)
+
+    square = function(refuses, lambda saved, g: 2 * saved[0] * g, "square")
+    report = compare(square, torch.square, (torch.ones(4).requires_grad_(),))
+    assert (report.verdict, report.findings) == ("cannot tell", ())
+    assert "Near your inputs forward raises AssertionError: above one." in str(report.reason)
+    assert "wrong" not in {case.verdict for case in report.cases}
+
+
 def misread(d: Tensor, g: Tensor) -> Tensor:
     """Read grad_output by the order of its memory, as a kernel does that takes a pointer and a size."""
     flat = g.as_strided((g.numel(),), (1,), g.storage_offset()) if g.numel() else g
