@@ -7,7 +7,7 @@ export const WORDS = {
     "apply": "Apply",
     "refused_changed": "The code has changed since it was checked. Run the cell again.",
     "command.apply": "Autograd: apply the suggested change on this line",
-    "command.apply_and_run": "Autograd: apply the suggested change on this line and run",
+    "command.apply_and_run": "Autograd: apply the suggested change and run",
     "command.audit": "Autograd: audit this cell",
     "command.check": "Autograd: check the Function of this cell",
     "command.explain": "Autograd: explain the last error",
