@@ -141,14 +141,16 @@ class _Guard:
 
     Args:
         users, own: whose errors end the block and no more.
+        exits: whether these are also what ``sys.exit`` raises.
         part, decides: as for ``record``.
 
     Attributes:
         failed: True where the block was ended by an error.
     """
 
-    def __init__(self, users: bool, own: bool, part: str = "", decides: bool = False) -> None:
+    def __init__(self, users: bool, own: bool, part: str = "", decides: bool = False, exits: bool = True) -> None:
         self.users, self.own, self.part, self.decides = users, own, part, decides
+        self.caught = RAISED if exits else Exception
         self.failed = False
 
     def __enter__(self) -> _Guard:
@@ -157,7 +159,7 @@ class _Guard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if not isinstance(error, RAISED):
+        if not isinstance(error, self.caught):
             return False  # none, or an interrupt
         ours = is_ours(error)
         self.failed = self.own if ours else self.users
@@ -184,6 +186,11 @@ def own_errors(part: str, decides: bool = False) -> _Guard:
 def any_errors(part: str, decides: bool = False) -> _Guard:
     """Suppress all errors in the block, and keep our own; see ``own_errors``."""
     return _Guard(users=True, own=True, part=part, decides=decides)
+
+
+def beside_program(part: str) -> _Guard:
+    """Suppress all errors in a block beside a running program, which an exit is to end, as of a signal's handler."""
+    return _Guard(users=True, own=True, part=part, exits=False)
 
 
 def ask(question: Callable[[], Answer], otherwise: Other) -> Answer | Other:

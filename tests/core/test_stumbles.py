@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from injected import broken
 
 import nbautograd
 from nbautograd.core import stumbles
+from nbautograd.core.explaining.watch import noted
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.torch_private.tensors import gradients
 
@@ -102,6 +104,12 @@ def test_a_guard_keeps_our_errors_and_lets_through_what_it_was_not_asked_for() -
         stumbles.Stumble("part", "AttributeError: renamed", "core/injected.py:2 broken", True),
     )
     stumbles.forget()
+
+
+def test_a_note_beside_a_program_does_not_keep_it_from_ending() -> None:
+    with pytest.raises(SystemExit):  # raised in whatever runs when a signal comes, of the handler's frame
+        noted(lambda: sys.exit(3))
+    noted(lambda: 1 / 0)
 
 
 def test_collected_is_what_this_thread_met_and_the_list_is_bounded() -> None:

@@ -15,7 +15,7 @@ from nbautograd.core.explaining.cause import ErrorCause, SourceLine, TrialEdit, 
 from nbautograd.core.explaining.program import Program, node_of, nodes_behind
 from nbautograd.core.explaining.watch import Bad, all_finite, node_line
 from nbautograd.core.findings import Finding
-from nbautograd.core.stumbles import any_errors, ask
+from nbautograd.core.stumbles import ask, beside_program
 from nbautograd.core.torch_private.nodes import (
     function_of,
     leaf_tensor,
@@ -168,7 +168,7 @@ class BackwardWatch:
     def _look(self, node: Any, grad_inputs: Any, grad_outputs: Any) -> None:
         if self.node:
             return
-        with any_errors("watched backward"):  # it goes on
+        with beside_program("watched backward"):  # it goes on
             if function_of(node) is not None and any(g is not None for g in grad_outputs):
                 edges = zip(node.next_functions, grad_inputs, strict=True)
                 places = [k for k, ((following, _), g) in enumerate(edges) if following is not None and g is None]

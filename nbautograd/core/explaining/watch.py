@@ -478,7 +478,7 @@ class Watch(TorchFunctionMode):
         self.events.add(Bad(what, spot, name, kept, source, count, size, came_in, after, order), tensor)
 
     def _not_finite(self, given: list[torch.Tensor]) -> set[int]:
-        with stumbles.any_errors("watched call"):
+        with stumbles.beside_program("watched call"):
             return {id(tensor) for tensor in given if self.finite and not all_finite(tensor)}
         return set()
 
@@ -517,7 +517,7 @@ class Watch(TorchFunctionMode):
 
 def noted(note: Callable[..., None], *given: Any) -> None:
     """Take a note; where that fails the program that is watched goes on."""
-    with stumbles.any_errors("watch"):
+    with stumbles.beside_program("watch"):
         note(*given)
 
 
