@@ -40,7 +40,9 @@ function shortened(box, path) {
   function short(line) {
     const whole = nameOf(box).includes(line.text) ? line.text : box.title.split(";")[0]; // it was cut
     if (line.style !== "text" || !whole.includes(path)) return line;
-    const text = whole.replaceAll(path, ""),
+    const all = whole.replaceAll(path, ""),
+      most = line.text.length, // a cut one is as wide as a box may be
+      text = all.length > most ? `${all.slice(0, most - 13)}…${all.slice(-12)}` : all,
       left = Math.max(0, 1 - text.length / line.text.length) / 2;
     return { ...line, text, x: INSET + left * (box.width - 2 * INSET) };
   }

@@ -129,3 +129,14 @@ def test_a_wrapped_chain_is_wrapped_anew_where_there_is_less_room(asking: Any, c
     assert page.evaluate(width) < seen[0] + seen[2]  # nothing stands beside what is in sight
     page.set_viewport_size({"width": 1000, "height": 800})
     page.wait_for_function(f"{width} > 600")
+
+
+def test_words_that_leave_out_the_frame_around_a_box_fit_it(show: Any) -> None:
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+    model = torch.nn.ModuleDict({"emb": torch.nn.Embedding(20, 16), "tr": encoder, "head": torch.nn.Linear(16, 20)})
+    encoder.layers[1].requires_grad_(False)
+    loss = model["head"](encoder(model["emb"](torch.arange(10).reshape(2, 5)))).logsumexp(-1).mean()
+    page = show(nbautograd.graph(loss, names={"m": model}))
+    fits = "all => all.map(t => t.getBBox().width < t.parentNode.querySelector('rect').getBBox().width)"
+    assert set(page.locator(".box.group text").evaluate_all(fits)) == {True}

@@ -192,8 +192,6 @@ class Walk:
 
     def _frozen(self) -> dict[int, str]:
         """Return for each node the frozen parameter that it saved: it tells the module, as no leaf does."""
-        if len(self.live) > SAVED_OF_OPS:
-            return {}
         found = {}
         for i, node in enumerate(self.live):
             for name in () if self.leaves[i] is not None else raw_slot_names(type(node)):

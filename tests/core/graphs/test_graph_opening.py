@@ -93,3 +93,8 @@ def test_frozen_modules_are_named_from_the_weights_that_their_nodes_saved():
     loss = model(torch.randn(2, 3, 32, 32)).sum()
     folded = fold_to(nbautograd.graph(loss, names=model), 300)
     assert [node.scope for node in folded.nodes if node.frozen] == ["layer2"]
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 6, enable_nested_tensor=False)
+    encoder.layers[1].requires_grad_(False)
+    graph = nbautograd.graph(encoder(torch.randn(2, 3, 8)).sum(), names=encoder)
+    assert len(graph.nodes) > 300
+    assert {node.scope[:8] for node in fold_to(graph, 300).nodes if node.frozen} == {"layers.1"}
