@@ -117,26 +117,26 @@ def derivative_of_reached(
     """Differentiate <v, f> as tensors move that the function reaches besides its inputs, flat and joined to one.
 
     They move along what are said to be their gradients, where no terms cancel: in single precision a sum of many that
-    do agrees with any. They move in place and back, past their in-place counters: a graph of the program's own may have
-    saved them.
+    do agrees with any. They hold other memory meanwhile. Theirs is not written to: a graph of the program's own may
+    have saved it, another process may share it, and it may be read-only.
     """
-    kept = [x.detach().clone() for x in gradients]
-    drawn = [scale * random_direction(x, seed) for x in kept]
+    held = [x.data for x in gradients]
+    drawn = [scale * random_direction(x, seed) for x in held]
     directions = [torch.where(g == 0, r, r.abs() * g.sgn()) for r, g in zip(drawn, gradients.values(), strict=True)]
 
     def value(h: float) -> float:
-        for x, was, u in zip(gradients, kept, directions, strict=True):
-            x.data.copy_(was + h * u)
+        for x, was, u in zip(gradients, held, directions, strict=True):
+            x.data = (was + h * u).to(was.dtype)
         with users_errors(), torch.no_grad():  # it may refuse other ones
             return inner_product(problem.evaluate(problem.fresh()), cotangents)
         return math.nan
 
     try:
-        coarsest = min((x.dtype for x in kept), key=lambda dtype: torch.finfo(dtype).bits)
+        coarsest = min((x.dtype for x in held), key=lambda dtype: torch.finfo(dtype).bits)
         found = slope_at_zero(value, _size(problem, problem.inputs, cotangents), coarsest)
     finally:
-        for x, was in zip(gradients, kept, strict=True):
-            x.data.copy_(was)
+        for x, was in zip(gradients, held, strict=True):
+            x.data = was
     if found is None:
         return None
     u = torch.cat([u.reshape(-1) for u in directions])

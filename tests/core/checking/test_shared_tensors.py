@@ -235,9 +235,11 @@ Delivers = Fn.of("Delivers",
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "right"), (2.0, "cannot tell")])
-@pytest.mark.parametrize("way", ["argument", "global", "callable", "function"])
+@pytest.mark.parametrize("way", ["argument", "global", "callable", "function", "expanded"])
 def test_a_gradient_that_backward_adds_to_a_grad_counts(way, factor, verdict) -> None:
     held = HELD if way == "global" else nn.Linear(3, 3, bias=False).double()
+    if way == "expanded":  # one element of memory, that nothing can be written into
+        held.weight = nn.Parameter(torch.ones(1, 1, dtype=D).expand(3, 3))
     held.weight.grad = torch.ones_like(held.weight)
     before, pending = held.weight.detach().clone(), held(draw(4, 3)).exp().sum()
 
