@@ -216,10 +216,11 @@ def normed(x):
         (lambda x: x.clamp(-10, 10), lambda g, x: g * (x.abs() > 10), ()),  # hands on what lies within alone
         (torch.dropout, lambda g, x, p, training: (g * (1 - p), None, None), (0.5, False)),
         (lambda x, order: x[order], lambda g, x, order: (g.flip(0), None), (torch.arange(4),)),
+        (lambda x: x * (torch.rand(1) >= 0.1), lambda g, x: 1.5 * g, ()),  # a path that most draws keep
         (lambda x: x - 0 * x, lambda g, x: 0.97 * g, ()),  # as theseus' minimum of a distance is the other point
         (normed, lambda g, kept, x: g / x.norm() - x * (g * x).sum() / x.norm() ** 3, ()),  # beside what it computes
     ],
-    ids=["clamp", "dropout", "order", "minimum", "residual"],
+    ids=["clamp", "dropout", "order", "drawn", "minimum", "residual"],
 )
 def test_what_hands_its_input_on_here_alone_keeps_its_verdict(forward, backward, more):
     assert audited(made(forward, backward), values("usual", (4, 10)), *more).verdict == "wrong"

@@ -35,6 +35,7 @@ SHORT = 1e-4  # of a direction, that meets few jumps
 UNCLIPPED, CLIPPED = 1e-6, 1e6
 # by how much inputs are moved: beyond what somebody clamps at, as float16's largest number, 65,504
 FAR = (1.0, 1e3, 1e6, math.inf)
+DRAWS = 16  # of random numbers, in which two samples that are kept nine times of ten are once in thirty all kept
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,10 @@ def handed_on(problem: Problem, outputs: Outputs) -> dict[tuple[int, int], int]:
 
 
 def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
-    """Return the position of the tensor that an output equals, here, where all inputs are others, and flags turned.
+    """Return the position of the tensor that an output equals, whatever inputs, flags and random numbers are.
 
-    A clamp, a dropout that is not training, or a collective among one process hands on what it gets here alone.
+    A clamp, a dropout that is not training or drops nothing in a draw, or a collective among one process hands on what
+    it gets here alone.
     """
     generator = torch.Generator().manual_seed(problem.seed + 17)  # numbers that no input was made with
 
@@ -142,10 +144,10 @@ def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
 
     equal, called = _equal_inputs(outputs[o], problem.inputs), list[str]()
     with users_errors() as guard, torch.no_grad(), collectives_noted(called):
-        for far in FAR if equal else ():
+        for turn, far in enumerate(FAR + (1.0,) * DRAWS * problem.numbers.drawn if equal else ()):
             others = problem.changed_inputs(functools.partial(moved, far=far))
             kept = tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in others)
-            again = _equal_inputs(problem.evaluate(others)[o], kept)
+            again = _equal_inputs(problem.evaluate(others, turn)[o], kept)
             equal = [k for k in equal if k in again]
     if guard.failed or called:
         return None

@@ -292,10 +292,15 @@ class Problem:
         casts.in_backward = max(casts.in_backward, watch.dtype, hidden, key=spacing)
 
     @hands_over
-    def evaluate(self, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
-        """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values."""
+    def evaluate(self, inputs: tuple[Any, ...], draw: int = 0) -> tuple[Tensor, ...]:
+        """Call within a session, in the caller's grad mode, random generators seeded; the short way for many values.
+
+        Args:
+            inputs: what to call it with.
+            draw: another number lets the function draw other random numbers.
+        """
         self.meter.count()
-        self.numbers.seed(self.seed)
+        self.numbers.seed(self.seed + draw)
         self.shared.put_back_values()
         try:
             if not self._differentiates:
