@@ -427,7 +427,7 @@ def _seen(watch: GradientWatch, program: Program, result: Any, name: str) -> Err
         # says more of a tensor that an optimizer holds in place of another
         also = () if lacking is None else lacking.findings[:1]
         lacking = replace(steps, findings=(steps.findings[0], *also, *steps.findings[1:]))
-    return cause or lacking or steps or _not_stepped(watch, program) or _nan_alive(watch, program)
+    return lacking or cause or steps or _not_stepped(watch, program) or _nan_alive(watch, program)
 
 
 def _not_stepped(watch: GradientWatch, program: Program) -> ErrorCause | None:

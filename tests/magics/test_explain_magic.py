@@ -272,6 +272,12 @@ def test_of_a_gradient_that_is_not_finite_the_run_is_offered_that_shows_its_line
     assert explained(notebook, f"{asked} --run").did.line == 2
 
 
+def test_the_nan_of_another_tensor_is_no_answer(notebook):
+    notebook("a = torch.ones(3, requires_grad=True)")
+    notebook("z = torch.zeros(3, requires_grad=True)\n(z / z.norm()).sum().backward()")
+    assert explained(notebook, "a --run").tensor == "a"
+
+
 def test_a_tensor_may_have_any_name(notebook):
     notebook("on = torch.zeros(2, requires_grad=True)\noff = on.sqrt().sum()")
     assert explained(notebook, "off").code == "not_finite_sqrt_at_zero"
