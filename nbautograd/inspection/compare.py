@@ -22,9 +22,9 @@ from nbautograd.core.findings import Finding, validated_hints
 from nbautograd.core.kernel.cases import Maker, NamedCase, compared_case, fullest, maker_of, named_cases
 from nbautograd.core.kernel.check import CONDITIONED, DRAWS, Outcome, check
 from nbautograd.core.kernel.compiled import BACKENDS, compiled
-from nbautograd.core.kernel.golden import Pair, RaisedError, readable, run
+from nbautograd.core.kernel.golden import Pair, readable, run
 from nbautograd.core.kernel.layouts import INPUTS, layout_cases
-from nbautograd.core.kernel.raised import one_line, users_trace
+from nbautograd.core.kernel.raised import RaisedError, one_line, users_trace
 from nbautograd.core.kernel.sharded import sharded
 from nbautograd.core.kernel.sweep import (
     Case,

@@ -19,6 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from nbautograd.core.checking.prepared_inputs import is_floating, unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.kernel.raised import RaisedError
 from nbautograd.core.numerics.directional import random_direction
 from nbautograd.core.stumbles import RAISED, is_ours
 from nbautograd.core.torch_private.precision import InFloat32, InFloat64, RandomNumbers, RandomRounding
@@ -92,19 +93,6 @@ def coarsest(tensors: Sequence[Any]) -> torch.dtype | None:
     """Return the floating dtype with the fewest digits among these, of complex ones that of their parts; else None."""
     dtypes = [t.dtype.to_real() for t in tensors if is_floating(t)]
     return max(dtypes, key=lambda dtype: float(torch.finfo(dtype).eps), default=None)
-
-
-class RaisedError(Exception):
-    """What a Function raises where its reference ran.
-
-    Attributes:
-        error: the exception.
-        in_forward: True where forward raised it, which refuses the inputs of a draw, and no gradient was asked for.
-    """
-
-    def __init__(self, error: BaseException, in_forward: bool) -> None:
-        super().__init__(str(error))
-        self.error, self.in_forward = error, in_forward
 
 
 class Pair:

@@ -14,8 +14,22 @@ from nbautograd.core import stumbles
 _THEIRS = tuple(str(folder) + os.sep for folder in (Path(__file__).parents[2], Path(torch.__file__).parent))
 
 
+class RaisedError(Exception):
+    """What a Function raises where its reference ran.
+
+    Attributes:
+        error: the exception.
+        in_forward: True where forward raised it, which refuses the inputs of a draw, and no gradient was asked for.
+    """
+
+    def __init__(self, error: BaseException, in_forward: bool) -> None:
+        super().__init__(str(error))
+        self.error, self.in_forward = error, in_forward
+
+
 def one_line(error: BaseException) -> str:
     """Return the type of an exception and the first line that it says."""
+    error = error.error if isinstance(error, RaisedError) else error
     lines = stumbles.said(error).strip().splitlines() or [""]
     return f"{type(error).__name__}: {lines[0].rstrip()}"[:300]
 

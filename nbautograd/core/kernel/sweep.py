@@ -27,8 +27,8 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.kernel.check import Outcome, check
-from nbautograd.core.kernel.golden import Draw, RaisedError, run
-from nbautograd.core.kernel.raised import one_line, users_trace
+from nbautograd.core.kernel.golden import Draw, run
+from nbautograd.core.kernel.raised import RaisedError, one_line, users_trace
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import RAISED, is_ours

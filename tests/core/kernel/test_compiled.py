@@ -89,8 +89,12 @@ def test_func_grad_inside_of_compile_leaves_backward_out() -> None:
 
 @pytest.mark.slow
 def test_what_torch_does_not_take_is_said() -> None:
-    report = checked(WithCtx, eager, ("eager", "no such backend"))
+    def breaks(graph: torch.fx.GraphModule, example: Any) -> Callable[..., Any]:
+        return lambda *args: int("as it runs")
+
+    report = checked(WithCtx, eager, ("eager", "no such backend", breaks))
     assert report.verdict == "right"
+    assert "ValueError: invalid literal" in str(report)
     found = rows(report)
     assert found["backward", "eager"] == "right"
     assert found["backward", "no such backend"] == found["func_grad", ""] == "cannot tell"
