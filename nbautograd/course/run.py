@@ -12,6 +12,7 @@ from typing import Any
 from nbautograd import messages
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.findings import Phrase
+from nbautograd.core.stumbles import RAISED
 from nbautograd.core.user_source import tree_of
 from nbautograd.course import rendering as _registers  # noqa: F401 - how results are shown
 from nbautograd.course.attempt import Attempt
@@ -112,7 +113,7 @@ def _outcomes(
                 return (CheckResult(exercise.ids[0], "failed", (Failure("cannot_call", "course.no_callable", names),)),)
             if exercise.formula is not None:
                 attempt.call  # noqa: B018 - says what is wrong with a Function of old torch
-        except Exception as error:
+        except RAISED as error:
             return (CheckResult(exercise.ids[0], "failed", (plainly("cannot_call", error),)),)
     told: list[CheckResult] = []
     for name in exercise.ids:
@@ -133,7 +134,7 @@ def _outcome(name: str, attempt: Attempt, routine: Routine) -> CheckResult:
     with quiet():
         try:
             failures = tuple(_noted(attempt.exercise, failure) for failure in routine(attempt))
-        except Exception as error:
+        except RAISED as error:
             failures = (plainly("check_raised", error),)
     return CheckResult(name, "failed" if failures else "passed", failures, time.perf_counter() - start)
 

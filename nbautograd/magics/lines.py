@@ -253,8 +253,8 @@ def _two(magic: str, line: str) -> tuple[ast.Call, ast.expr]:
 
 
 def _named_function(node: ast.expr, namespace: Namespace) -> Callable[..., Any] | None:
-    """Return the function that a name or attribute stands for, such as ``eager``; None for everything else."""
-    if not isinstance(node, (ast.Name, ast.Attribute)):
+    """Return the function that a name, attribute or lambda stands for, such as ``eager``; None for everything else."""
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Lambda)):
         return None
     try:
         value = evaluate(node, namespace)

@@ -13,7 +13,7 @@ from nbautograd.core.checking.budget import NOT_INTERRUPTED
 from nbautograd.core.contract.source_rules import read_contract
 from nbautograd.core.findings import Phrase
 from nbautograd.core.migration import Legacy, recognise
-from nbautograd.core.stumbles import is_ours
+from nbautograd.core.stumbles import RAISED, is_ours
 from nbautograd.core.torch_private import library
 from nbautograd.errors import NbautogradError
 from nbautograd.inspection.report import run_inspection
@@ -120,7 +120,7 @@ class CellPresenter:
             output.show_usage_error(self.shell, result, error)
         except NbautogradError as error:
             output.show_usage_error(self.shell, result, UsageError(str(error)))
-        except Exception as error:
+        except RAISED as error:  # behind the cell nothing of IPython's catches an exit
             if is_ours(error):
                 raise
             output.show_users_error(self.shell, result, error)

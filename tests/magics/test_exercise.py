@@ -89,6 +89,11 @@ def test_an_error_is_the_students_own(notebook):
     assert isinstance(notebook("%%exercise square\nx = (").error, SyntaxError)
 
 
+def test_an_answer_that_exits_ends_no_kernel(notebook):
+    ran = notebook(cell("__import__('sys').exit(3)"))
+    assert "SystemExit: 3" in ran.text
+
+
 def test_progress(notebook, monkeypatch):
     other = Exercise("other", "Other", "value", lambda x: x, lambda draw: (draw.normal(3),))
     assert "No exercise has been tried" in notebook("%exercises").text

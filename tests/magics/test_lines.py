@@ -170,7 +170,7 @@ def test_the_budget_of_gradcheck(filled, monkeypatch, line, budget):
     assert given == [budget]
 
 
-@pytest.mark.parametrize("written", ["torch.mul", "torch.mul(a, b)", "a * b", "eager"])
+@pytest.mark.parametrize("written", ["torch.mul", "torch.mul(a, b)", "a * b", "eager", "lambda a, b: b * a"])
 def test_a_reference_is_a_function_or_an_expression_of_the_same_arguments(filled, written):
     filled("eager = lambda a, b: a * b\na, b = (v.detach().repeat(40).bfloat16().requires_grad_() for v in (a, b))")
     result = filled(f"report = %gradcheck product(a, b) --reference {written}").result

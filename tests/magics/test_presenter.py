@@ -85,6 +85,13 @@ def test_a_forward_that_raises_shows_its_own_traceback_without_ours(notebook) ->
     assert ran.stdout.count("Traceback (most recent call last)") == 1
 
 
+@pytest.mark.parametrize("method", ["prelude", "backward"])
+def test_a_function_that_exits_ends_no_kernel(notebook, method) -> None:
+    notebook(X)
+    ran = notebook(square("--inputs x", **{method: "raise SystemExit(3)"}))  # what leaves here has left the shell
+    assert "SystemExit: 3" in ran.stdout + ran.text
+
+
 def test_a_syntax_error_is_ipythons_own_and_nothing_else(notebook) -> None:
     ran = notebook(square("--inputs x", prelude="x = = 1"))
     assert ran.bundles == []

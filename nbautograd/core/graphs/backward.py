@@ -12,7 +12,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.build import BackwardFlow, Walk
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.names import Names
-from nbautograd.core.stumbles import hands_over, is_ours
+from nbautograd.core.stumbles import RAISED, hands_over, is_ours
 from nbautograd.core.torch_private.nodes import node_name
 from nbautograd.core.values import TensorSummary, summarise
 
@@ -61,7 +61,7 @@ def backward(
         _run(tensors, gradient, retain_graph, create_graph, inputs=inputs)
     except KeyboardInterrupt:
         walk.notes.append(Phrase("graphs.backward_raised", node="backward", error="KeyboardInterrupt"))
-    except Exception as error:
+    except RAISED as error:
         if raises or is_ours(error):
             raise
         node = node_name(walk.live[flow.ran[-1]]) if flow.ran else "backward"

@@ -29,7 +29,7 @@ def in_backward(
     return from_finding(found[0]) if found else plainly(otherwise, error)
 
 
-def plainly(code: str, error: Exception, **params: Any) -> Failure:
+def plainly(code: str, error: BaseException, **params: Any) -> Failure:
     """Return the failure ``code`` with what was raised, and the line of the student's cell from hint level 2 on."""
     said = phrases.short(str(error), 160)
     line = _line(error)
@@ -40,7 +40,7 @@ def plainly(code: str, error: Exception, **params: Any) -> Failure:
     return Failure(code, f"course.{code}", known, more)
 
 
-def _line(error: Exception) -> int | None:
+def _line(error: BaseException) -> int | None:
     ran = [(f.f_code.co_filename, n) for f, n in traceback.walk_tb(error.__traceback__)]
     lines = [line for file, line in ran if file.startswith("<") or "ipykernel_" in file]  # of cells
     return lines[-1] if lines else None
