@@ -192,7 +192,8 @@ def explain(error: BaseException, problem: Problem) -> Finding:
                 known = [n for n in dir(getattr(error, "obj", None)) if not n.startswith("_")]
                 for near in get_close_matches(getattr(error, "name", None) or "", known, n=1, cutoff=0.8):
                     params["advice"] = Phrase("magics.did_you_mean", near=f"ctx.{near}")
-            params.update(_spoken(found.groupdict(), problem))
+            params |= _spoken(found.groupdict(), problem)
+            line = params["value"].params.get("line", line) if "value" in params else line  # of what was returned
             if same := SAME.get(message):
                 params |= {part: Phrase(f"causes.{same}.{part}", **params) for part in ("what", "advice")}
             return Finding("exception", "bug", f"causes.exception_{message}", params, None, line)

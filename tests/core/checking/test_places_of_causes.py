@@ -161,12 +161,15 @@ def test_the_flag_with_which_a_gradient_is_right_comes_first(fn, training, said)
 
 NotReturned = Fn.of("NotReturned", "x: ctx.mark_dirty(x); return x * 2", "g: return 2 * g")
 SavesANumber = Fn.of("SavesANumber", "x: y = x * 2; save(x, 3); return y", "g: return 2 * g")
+WrongShape = Fn.of("WrongShape", "x: return x * 2", "g: g = 2 * g; return g.sum(0)")
 
 
-@pytest.mark.parametrize(("fn", "line"), [(NotReturned, 1), (SavesANumber, 2)])
-def test_what_forward_did_is_placed_in_forward(fn, line: int) -> None:
+@pytest.mark.parametrize(
+    ("fn", "method", "line"), [(NotReturned, "forward", 1), (SavesANumber, "forward", 2), (WrongShape, "backward", 2)]
+)
+def test_what_torch_refuses_is_placed_at_its_line(fn, method: str, line: int) -> None:
     found = first(fn, draw(3))
-    assert (found.code, found.line) == ("exception", fn.forward.__code__.co_firstlineno + line)
+    assert (found.code, found.line) == ("exception", getattr(fn, method).__code__.co_firstlineno + line)
 
 
 # The gradient of x is off by one in a hundred, which numbers of half precision hide.
