@@ -58,13 +58,18 @@ class ClassState:
         found = () if cls is None else tuple(p for p in _places(cls) if p.value is not _NO_STATE)
         self.places = tuple(p for p in found if p.bound or not isinstance(p.value, NUMBERS))
 
-    def apart(self, job: Callable[[], Answer], *, empty: bool = False) -> Answer:
+    def apart(self, job: Callable[[], Answer], *, empty: bool = False, moves: bool = False) -> Answer:
         """Return what a job returns that begins with the first values of these names, see ``put_back``.
 
         Names that the Function's own code binds would hold copies meanwhile, and what another thread writes to them
         would be undone with the rest. So such a job runs in a copy of this process, out of reach of files, where one
         can be made, and returns plain data; what it changes besides is gone. Any other job runs here, and each where a
         clock may have to interrupt the user's code: its thread is not there in a copy.
+
+        Args:
+            job: what is run.
+            empty: as for ``put_back``.
+            moves: True for a job that changes what other threads can see besides these names.
 
         Raises:
             KeyboardInterrupt: that ended the job, as at the end of a budget.
@@ -80,7 +85,7 @@ class ClassState:
             except KeyboardInterrupt as error:
                 return None, error, recent()
 
-        if any(place.bound for place in self.places) and not interrupts():
+        if (moves or any(place.bound for place in self.places)) and not interrupts():
             answer = in_copy(told)
             if not isinstance(answer, Refused):
                 result, interrupt, stumbled = answer

@@ -279,6 +279,19 @@ def test_who_writes_a_grad_and_that_it_cannot_be_confirmed(cls, layer, verdict, 
     assert layer.weight.grad is None
 
 
+SEEN = set[float]()
+Looks = Fn.of("Looks",
+    "x, layer: save(x); ctx.weight = layer.weight; SEEN.add(float(ctx.weight[0])); return x * ctx.weight",
+    "g: (x,) = saved; w = ctx.weight; new = (g * x).sum(0); w.grad = new if w.grad is None else w.grad + new; "
+    "return g * w, None")  # fmt: skip
+
+
+def test_other_threads_see_no_weight_that_moves() -> None:
+    report = nbautograd.gradcheck(Looks, (draw(4, 3), Layer()))
+    assert "causes.writes_grad" in [f.message_id for f in report.findings]
+    assert {1.0} == SEEN
+
+
 def test_a_backward_that_leaves_grad_alone_is_not_said_to_write_it() -> None:
     linear = nn.Linear(3, 2).double()
     linear.weight.grad = torch.ones_like(linear.weight)

@@ -186,7 +186,8 @@ def gradients_written(problem: Problem) -> Iterator[Finding]:
     problem.vjp(outputs, cotangents(problem, outputs, problem.seed))
     written = problem.shared.changed_gradients()
     for name in list(written)[:1]:
-        sentence = "" if _confirmed(problem, list(written.values())) else UNCONFIRMED
+        confirmed = problem.state.apart(functools.partial(_confirmed, problem, list(written.values())), moves=True)
+        sentence = "" if confirmed else UNCONFIRMED
         yield about(problem, "writes_grad", None, sentence, name=name)
 
 
