@@ -597,6 +597,10 @@ assert scores.shape == (3, 3)
 === None of something else | |
 x = torch.ones(2, requires_grad=True)
 x.grad_fn.name()
+=== an assertion that wants no gradient | |
+w, u = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+w.sum().backward()
+assert u.grad is None and w.sum() > 9
 === a gradient in the words of an assertion | |
 w = torch.ones(2, requires_grad=True)
 assert w.sum() > 9, w.grad

@@ -42,7 +42,8 @@ def symptom_of(program: Program) -> Symptom | None:
     if isinstance(error, (AttributeError, TypeError)) and "NoneType" in words:
         return next(_without_grad(program, here), None)
     by_user = isinstance(here, (ast.Assert, ast.Raise))
-    asked = [here.test] if isinstance(here, ast.Assert) else []
+    # where None is wanted, something else failed
+    asked = [here.test] if isinstance(here, ast.Assert) and ".grad is None" not in ast.unparse(here.test) else []
     asked += _conditions(program, here) if isinstance(here, ast.Raise) else []
     if (found := next((one for part in asked for one in _without_grad(program, part)), None)) is not None:
         return found
