@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
+from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.views import theme
 from nbautograd.views.layout.build import title
@@ -25,6 +26,14 @@ BAD = theme.BAD.light
 FONT = {"fontname": "Helvetica", "fontcolor": theme.FAINT.light}
 NODE = {**FONT, "shape": "box", "style": "filled", "fontsize": "11", "fontcolor": theme.INK.light}
 EDGE = {**FONT, "color": theme.GROUP_LINE.light, "fontsize": "9"}
+PART = {**FONT, "style": "rounded", "color": theme.GROUP_LINE.light, "fontsize": "10"}
+TIE = {
+    "style": "dotted",
+    "color": theme.TIE.light,
+    "fontcolor": theme.TIE.light,
+    "constraint": "false",
+    "arrowhead": "none",
+}
 LOOKS: dict[str, dict[str, str]] = {
     "op": {"fillcolor": theme.OP.light, "color": theme.OP_LINE.light},
     "function": {"fillcolor": theme.FUNCTION.light, "color": theme.FUNCTION_LINE.light, "penwidth": "1.6"},
@@ -54,32 +63,43 @@ def dot(graph: AutogradGraph) -> Any:
     look = {"tooltip": graphviz.escape(title(graph)), "fontname": "Helvetica", "fontsize": "10"}
     look |= {"label": notes, "labeljust": "l"} if notes else {}
     made = graphviz.Digraph("backward", node_attr=NODE, edge_attr=EDGE, graph_attr=look)
-    _write(made, graph)
+    if graph.first is None:
+        _write(made, graph)
+        return made
+    for prefix, part, words in (("f", graph.first, "graphs.first_graph"), ("", graph, "graphs.second_graph")):
+        named = {"label": _escaped(messages.text(words)), **PART}
+        with made.subgraph(name=f"cluster_{prefix or 's'}", graph_attr=named) as inside:
+            _write(inside, part, prefix)
+    for node in graph.nodes:
+        if node.origin is not None and node.origin.node < len(graph.first.nodes):
+            word = "graphs.legend.same" if node.origin.same else "graphs.legend.tie"
+            made.edge(f"n{node.id}", f"fn{node.origin.node}", graphviz.escape(messages.text(word)), **TIE)
     return made
 
 
-def _write(made: Any, graph: AutogradGraph) -> None:
+def _write(made: Any, graph: AutogradGraph, prefix: str = "") -> None:
+    """Write roots, nodes, edges and what no gradient gets to; the names of the nodes begin with ``prefix``."""
     import graphviz
 
     dtype, fans = commonest_dtype(graph), fan_in(graph)
     for position, (root, name) in enumerate(graph.roots):
-        made.node(f"o{position}", graphviz.escape(printable(str(name))), **LOOKS["output"])
+        made.node(f"{prefix}o{position}", graphviz.escape(printable(str(name))), **LOOKS["output"])
         if root is not None:
             slot, slots = (*graph.slots, *[0] * len(graph.roots))[position], graph.nodes[root].gradients
             shape = shape_text(slots[slot].shape) if slot < len(slots) else ""
-            made.edge(f"o{position}", f"n{root}", graphviz.escape(shape))
+            made.edge(f"{prefix}o{position}", f"{prefix}n{root}", graphviz.escape(shape))
     for node in graph.nodes:
         look = {**LOOKS[node.kind], **({"color": BAD, "penwidth": "1.8"} if node.stale or node.first_bad else {})}
-        made.node(f"n{node.id}", _label(_content(node, fans.get(node.id, 0), dtype)), **look)
+        made.node(f"{prefix}n{node.id}", _label(_content(node, fans.get(node.id, 0), dtype)), **look)
     for edge in graph.edges:
         text, style = edge_text(edge, dtype)
         look = {"color": BAD, "fontcolor": BAD} if style == "bad" else {"style": "dashed"} if style else {}
-        made.edge(f"n{edge.source}", f"n{edge.target}", graphviz.escape(text), **look)
+        made.edge(f"{prefix}n{edge.source}", f"{prefix}n{edge.target}", graphviz.escape(text), **look)
     for position, ghost in enumerate(graph.ghosts):  # beside what used its values, else beside the first root
         user = "o0" if ghost.node is None else f"n{ghost.node}"
         tip = graphviz.escape(printable(ghost.name))
-        made.node(f"x{position}", _label(ghost_content(ghost)), tooltip=tip, style="dashed,rounded")
-        made.edge(user, f"x{position}", graphviz.escape(ghost_word(ghost)), style="dashed")
+        made.node(f"{prefix}x{position}", _label(ghost_content(ghost)), tooltip=tip, style="dashed,rounded")
+        made.edge(f"{prefix}{user}", f"{prefix}x{position}", graphviz.escape(ghost_word(ghost)), style="dashed")
 
 
 def _content(node: Node, fan: int, dtype: str | None) -> Content:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from html import escape as escape_html
 from typing import Literal, NamedTuple
 
+from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, collector_paused
 from nbautograd.views import theme
 from nbautograd.views.layout import BOXES, Box, Layout, Lens, Line, Path, first_layout, layout
@@ -22,7 +23,7 @@ from nbautograd.views.theme import Colour
 Theme = Literal["light", "dark"]
 SCHEMES: tuple[Theme, ...] = ("light", "dark")
 ROOT = "font:12px system-ui,'DejaVu Sans',sans-serif"
-DASHED = "stroke-dasharray:3 3"
+DASHED, DOTTED = "stroke-dasharray:3 3", "stroke-dasharray:1.5 4;stroke-linecap:round"
 
 
 class Rule(NamedTuple):
@@ -49,6 +50,8 @@ RULES = {
     "e": _stroked(None, theme.GROUP_LINE, "stroke-width:1.3"),
     "x": _stroked(None, theme.BAD, "stroke-width:1.8"),
     "z": _stroked(None, theme.GROUP_LINE, "stroke-dasharray:4 3"),
+    "tie": _stroked(None, theme.TIE, f"stroke-width:1.4;{DOTTED}"),
+    "same": _stroked(None, theme.TIE, "stroke-width:1.2"),
     "op": _stroked(theme.OP, theme.OP_LINE),
     "portal": _stroked(theme.OP, theme.OP_LINE, "stroke-dasharray:3 2"),
     "ghost": _stroked(None, theme.GROUP_LINE, DASHED),
@@ -79,7 +82,8 @@ def style_sheet(used: Iterable[str]) -> str:
 
 
 LETTERS = {"title": "t", "text": "", "muted": "m", "name": "n", "good": "g", "bad": "r"}
-EDGES = {"": "e", "bad": "x", "zero": "z", "none": "z"}
+EDGES = {"": "e", "bad": "x", "zero": "z", "none": "z", "tie": "tie", "same": "same"}
+LEGEND = ("tie", "same")  # styles of edges that are explained under the picture
 CORNERS = {"leaf": 11, "portal": 11, "output": 11, "op": 4, "function": 6, "group": 4, "ghost": 11}
 NOTE_LINE, WIDEST_NOTE = 16, 560
 WORDS = re.compile(r"[\u2e80-\u9fff\uff00-\uffef]|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s+")
@@ -128,19 +132,24 @@ def draw(made: Layout) -> str:
 
 
 def _document(made: Layout) -> str:
+    legend = [style for style in LEGEND if any(path.style == style for path in made.paths)]
     under = min(max(320, text_width(made.note, "muted") // 4 + 60), WIDEST_NOTE)  # a narrow picture
     notes = _note_lines(made.note, max(made.width, under) - 28)
     width = max([made.width, *[text_width(line, "muted") + 28 for line in notes]])
-    height = made.height + NOTE_LINE * len(notes)
+    height = made.height + NOTE_LINE * (len(legend) + len(notes))
     many = len(made.boxes) > MANY
     body = [*_edges(made.paths), *(_many_boxes(made.boxes) if many else map(_box, made.boxes))]
     y = made.height + 2
+    for style in legend:
+        words = escape(messages.text(f"graphs.legend.{style}"))
+        body.append(f'<path class="{style}" d="M14 {y - 4}h30"/><text class="m" x="52" y="{y}">{words}</text>')
+        y += NOTE_LINE
     body += [f'<text class="m" x="14" y="{y + NOTE_LINE * i}">{escape(line)}</text>' for i, line in enumerate(notes)]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" aria-labelledby="t d"><title id="t">{escape(made.title)}</title>'
         f'<desc id="d">{escape(made.description)}</desc>'
-        f"<style>{style_sheet(_used(made, bool(notes)))}</style>"
+        f"<style>{style_sheet(_used(made, bool(notes or legend)))}</style>"
         f'<rect class="b" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>'
     )
     return "".join([head, *body, "</svg>"])
@@ -194,7 +203,7 @@ def _curve(path: Path) -> Strokes:
     """Return the curve and its arrow head; straight pieces by one letter."""
     points = path.points
     x, y = points[0]
-    if len(points) == 4 and x == points[1][0] == points[2][0] == points[3][0]:
+    if len(points) == 4 and path.style not in LEGEND and x == points[1][0] == points[2][0] == points[3][0]:
         end = points[3][1]
         return f"v{end - y}m-4-6 4 6 4-6", (x + 4, end - 6)
     data = []
@@ -207,6 +216,8 @@ def _curve(path: Path) -> Strokes:
         else:
             data.append(f"c{x1 - x} {y1 - y} {x2 - x} {y2 - y} {x3 - x} {y3 - y}")
         x, y = x3, y3
+    if path.style in LEGEND:
+        return "".join(data), (x, y)
     (before_x, before_y) = points[-2]
     if before_y == y and before_x != x:
         side = -6 if x > before_x else 6

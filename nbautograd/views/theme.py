@@ -50,6 +50,7 @@ LEAF, LEAF_LINE = Colour("#e3f3e6", "#17301e", "Canvas"), Colour("#3f8a50", "#66
 OUTPUT, OUTPUT_LINE = Colour("#fdf0d8", "#382b12", "Canvas"), Colour("#a9741a", "#d9a441")
 GROUP, GROUP_LINE = Colour("#eef0f3", "#2a3038", "Canvas"), Colour("#697281", "#98a2b1")
 FROZEN = Colour("#d5dae1", "#3d4550", "Canvas")
+TIE = Colour("#8a56b8", "#c79bea")
 
 NAMED: dict[str, Colour] = {
     name.lower().replace("_", "-"): colour for name, colour in list(globals().items()) if isinstance(colour, Colour)

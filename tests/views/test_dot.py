@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -41,9 +43,27 @@ def test_ghosts_versions_norms_and_the_first_nan_are_there():
     assert "|g| 1.73" in nbautograd.backward((a * b).sum()).to_dot().source
 
 
+def test_the_first_graph_is_a_cluster_with_ties_to_it():
+    x = torch.tensor([0.5, 1.0], requires_grad=True)
+    first = nbautograd.backward((x.sin() * x.exp()).sum(), create_graph=True, inputs=[x], names={"x": x})
+    second = nbautograd.graph(x.grad.sum(), first=first, names={"x": x})
+    x.grad = None
+    source = second.to_dot().source
+    assert source.count("subgraph cluster_") == 2
+    assert source.count("style=dotted") == sum(node.origin is not None for node in second.nodes)
+    assert 'label="the same node"' in source
+    assert "∂ of SinBackward0" in source
+
+
 @pytest.mark.skipif(shutil.which("dot") is None, reason="needs the dot program")
 def test_dot_takes_clusters_ghosts_and_notes():
     a, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     for _ in range(30):
         y = y.sin()
     assert b"<svg" in nbautograd.graph((a.detach() * y).sum()).to_dot().pipe("svg")
+
+
+@pytest.mark.slow
+def test_graphviz_is_imported_only_when_asked():
+    code = "import sys, nbautograd.views.dot, nbautograd.views.svg; assert 'graphviz' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -22,6 +22,7 @@ PAIRS = [
     *((words, box) for words in (theme.INK, theme.FAINT, theme.BAD) for box in BOXES),
     *((words, theme.FUNCTION) for words in (theme.GOOD, theme.OPEN)),
     *((theme.CHANGE_INK, ground) for ground in (theme.GONE, theme.COME, theme.MARKED)),
+    (theme.TIE, theme.PAPER),
 ]
 
 

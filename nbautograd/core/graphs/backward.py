@@ -13,7 +13,7 @@ from nbautograd.core.graphs.build import BackwardFlow, Walk
 from nbautograd.core.graphs.graph import AutogradGraph
 from nbautograd.core.graphs.names import Names
 from nbautograd.core.stumbles import RAISED, hands_over, is_ours
-from nbautograd.core.torch_private.nodes import node_name
+from nbautograd.core.torch_private.nodes import next_sequence_number, node_name
 from nbautograd.core.values import TensorSummary, summarise
 
 Gradients = Sequence[torch.Tensor | None]
@@ -87,6 +87,9 @@ def _arrived(i: int, flow: BackwardFlow) -> Callable[[Gradients], None]:
     def hook(grad_outputs: Gradients) -> None:
         flow.ran.append(i)
         flow.nodes[i] = tuple(map(_summary, grad_outputs))
+        if torch.is_grad_enabled():  # create_graph: what is made from here on is the derivative of this node
+            number = next_sequence_number() or 0
+            flow.made[i] = number, number
 
     return hook
 
@@ -94,6 +97,8 @@ def _arrived(i: int, flow: BackwardFlow) -> Callable[[Gradients], None]:
 def _left(i: int, walk: Walk, flow: BackwardFlow) -> Callable[[Gradients, Gradients], None]:
 
     def hook(grad_inputs: Gradients, grad_outputs: Gradients) -> None:
+        if i in flow.made:
+            flow.made[i] = flow.made[i][0], next_sequence_number() or 0
         for _, position, _ in walk.following[i]:
             if position < len(grad_inputs):
                 flow.edges[i, position] = _summary(grad_inputs[position], walk.expected(i, position))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Stale, collector_paused
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale, collector_paused
 from nbautograd.core.graphs.modules import exact_modules, infer_scopes, scope_types
 from nbautograd.core.graphs.names import NamedTensors, Names, tensors_in
 from nbautograd.core.graphs.nodes import EMPTY, Describer, NodeFacts, argument_names, stale_edges
@@ -40,6 +41,7 @@ def graph(
     *,
     names: Mapping[str, Any] | nn.Module | None = None,
     saved: bool | None = None,
+    first: AutogradGraph | None = None,
 ) -> AutogradGraph:
     """Read the backward graph of one or more tensors, before or after backward, without running anything.
 
@@ -49,6 +51,8 @@ def graph(
             variables of the calling code.
         saved: whether to read what torch's own nodes saved; None does so in graphs of at most 300 nodes. What custom
             Functions saved is always read.
+        first: the result of ``backward(..., create_graph=True)`` that made this gradient: each node then names the node
+            there that it comes from.
 
     Returns:
         The graph. Buffers that a backward freed are marked, a tensor without a graph is a root without a node.
@@ -61,7 +65,8 @@ def graph(
         ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
     """
     with collector_paused():
-        return Walk(tensors, Names(names), saved).finish()
+        made = Walk(tensors, Names(names), saved).finish()
+        return made if first is None else replace(made, nodes=tuple(_tied_to(first, made.nodes)), first=first)
 
 
 @dataclass
@@ -73,11 +78,13 @@ class BackwardFlow:
         edges: (node id, position among its gradients) -> what it sent there; None when it sent None.
         ran: node ids in the order in which the engine ran them.
         first_bad: the first node that made a NaN or an Inf out of finite gradients, and which of the two it made.
+        made: with ``create_graph``: node id -> sequence numbers of the first node that it made and one past the last.
     """
 
     nodes: dict[int, tuple[TensorSummary | None, ...]] = field(default_factory=dict)
     edges: dict[tuple[int, int], TensorSummary | None] = field(default_factory=dict)
     ran: list[int] = field(default_factory=list)
+    made: dict[int, tuple[int, int]] = field(default_factory=dict)
     first_bad: tuple[int, str] | None = None
 
     def carried(self, node: int, position: int, target: int) -> tuple[TensorSummary | None, str]:
@@ -235,6 +242,7 @@ class Walk:
             complete=not self.notes,
             notes=(*self.notes, *self.remarks, *self._about(nodes, names), *told),
             ghosts=cut_off,
+            made=flow.made,
             tensors=NamedTensors(self.names.tensors),
         )
 
@@ -280,6 +288,30 @@ def _changed(node: Node, stale: Stale) -> Phrase:
         now=stale.now,
         by=Phrase("graphs.changed_line", by=by) if by else "",
     )
+
+
+def _tied_to(first: AutogradGraph, nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield each second-order node with the first-order node that it is, or whose backward created it.
+
+    Sums of gradients that the engine made between two nodes come from none of them.
+    """
+    own = {node.sequence: node for node in first.nodes if node.sequence is not None}
+    made = sorted((begin, end, i) for i, (begin, end) in first.made.items() if begin < end)
+    begins = [begin for begin, _, _ in made]
+    for node in nodes:
+        number = node.sequence
+        origin: Origin | None = None
+        at = -1 if number is None else bisect_right(begins, number) - 1
+        if number in own and own[number].name == node.name:
+            origin = Origin(own[number].id, _title_of(own[number]), True)
+        elif number is not None and at >= 0 and number < made[at][1]:
+            source = first.nodes[made[at][2]]
+            origin = Origin(source.id, _title_of(source), False)
+        yield replace(node, origin=origin)
+
+
+def _title_of(node: Node) -> str:
+    return (node.label if node.kind == "leaf" else "") or node.function or str(node.name)
 
 
 MOST_GHOSTS = 12  # tensors without a way to them that are drawn

@@ -229,6 +229,7 @@ def contract(graph: AutogradGraph, parts: Sequence[Segment | Plain]) -> Autograd
         order=tuple(dict.fromkeys(homes[i] for i in graph.order)),
         ran=tuple(dict.fromkeys(homes[i] for i in graph.ran)),
         ghosts=tuple([replace(g, node=None if g.node is None else homes[g.node]) for g in graph.ghosts]),
+        made={},  # by ids of the graph that was folded
     )
 
 

@@ -60,6 +60,20 @@ class Stale(NamedTuple):
     line: int | None = None
 
 
+class Origin(NamedTuple):
+    """The node of the first graph that a node of the second graph comes from.
+
+    Attributes:
+        node: id of the node in the first graph.
+        name: its name.
+        same: True when it is that very node; False when that node's backward made it.
+    """
+
+    node: int
+    name: str
+    same: bool
+
+
 @dataclass(frozen=True)
 class Ghost:
     """A tensor of the user that needs a gradient and gets none from this graph, since no way leads to it.
@@ -111,6 +125,7 @@ class Node(Displayable):
             gradients; else empty.
         repeats: in a folded graph: how many equal parts, one after the other, it stands for; 0 when it is no repeat.
         stale: its saved tensors that were changed in place since.
+        origin: in the graph of a derivative, ``graph(..., first=...)``: the node of the first graph that it comes from.
         stops: which of its inputs no gradient goes to (their tensors need none), by position among its gradients.
         frozen: True when it saved a parameter that needs no gradient; of a folded node that all of its parameters do.
     """
@@ -137,6 +152,7 @@ class Node(Displayable):
     storages: tuple[Storage, ...] = ()
     stale: tuple[Stale, ...] = ()
     calls: tuple[int, ...] = ()
+    origin: Origin | None = None
     norms: tuple[float, ...] = ()
     repeats: int = 0
     first_bad: str = ""
@@ -199,6 +215,9 @@ class AutogradGraph(Displayable):
         complete: False when the walk was cut short; ``notes`` says why.
         notes: sentences about what is missing, in the language chosen when they are read: ``str(note)``.
         ghosts: the user's tensors that need a gradient and have no way to the roots.
+        made: after ``backward(create_graph=True)``: node id -> sequence numbers of the first node of the derivative's
+            graph that it made, and one past the last.
+        first: of the graph of a derivative, ``graph(..., first=...)``: the graph that the derivative was taken of.
         tensors: the tensors that had a name when the graph was made, as long as they live; not a part of its data.
     """
 
@@ -212,6 +231,8 @@ class AutogradGraph(Displayable):
     complete: bool = True
     notes: tuple[Phrase, ...] = ()
     ghosts: tuple[Ghost, ...] = ()
+    made: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    first: AutogradGraph | None = None
     tensors: NamedTensors = field(default_factory=NamedTensors, compare=False, repr=False)
 
     @property

@@ -44,7 +44,7 @@ class Box:
     Attributes:
         key: unique and stable: ``"n3"`` (node 3), ``"n3.e7"`` (the chip of leaf 3 at its use by edge 7), ``"o0"``
             (root 0), ``"x0"`` (ghost 0), ``"p7.s"`` and ``"p7.t"`` (the two stubs of edge 7, a portal), ``"g0"``
-            (a group).
+            (a group); with ``"f."`` before it, a box of the first graph beside that of its derivative.
         kind: ``"op"``, ``"function"`` (a custom Function), ``"leaf"`` (a chip), ``"output"``, ``"portal"`` (a stub that
             stands for the far end of a long edge), ``"group"`` (several nodes folded into one) or ``"ghost"`` (a tensor
             that no gradient gets to).
@@ -77,12 +77,14 @@ class Path:
 
     Attributes:
         source, target: keys of the two boxes.
-        edges: positions in ``graph.edges`` of the edges it stands for; empty for the arrow into a root and to a ghost.
+        edges: positions in ``graph.edges`` of the edges it stands for; empty for the arrow into a root, to a ghost, for
+            ties and in the first graph of a derivative's.
         points: the curve: a start point, then three points (two control points, one end) per cubic Bezier piece.
         label: the gradient's shape, after backward also its norm; may be empty.
         label_x, label_y: start of the label's base line.
         style: ``""`` or ``"bad"`` (NaN or Inf flowed, or what it needs was changed in place), ``"zero"`` (only zeros
-            flowed), ``"none"`` (nothing flowed).
+            flowed), ``"none"`` (nothing flowed); of the lines from a derivative's graph to the first one ``"tie"`` (to
+            the node whose backward made it) and ``"same"`` (to the same node).
     """
 
     source: str

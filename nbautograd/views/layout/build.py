@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.graphs.folding import fold_to, open_boxes
-from nbautograd.core.graphs.graph import AutogradGraph, Node, collector_paused
+from nbautograd.core.graphs.graph import AutogradGraph, Node, Origin, collector_paused
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.clusters import Clusters, box_key
 from nbautograd.views.layout.layers import WIDE, layered
@@ -51,6 +52,62 @@ def note(graph: AutogradGraph, drawn: AutogradGraph, lens: str = "") -> str:
     return printable(" ".join(parts))
 
 
+APART = 70  # two graphs side by side
+MOST = 80  # boxes of either graph; of larger ones only the words in the boxes tell where a node comes from
+MOST_TIES = 60
+FIRST = "f."  # what the keys of the first graph's boxes begin with
+
+
+def side_by_side(first: Layout, second: Layout, drawn: AutogradGraph) -> Layout:
+    """Return both layouts as one.
+
+    Args:
+        first: of the first graph.
+        second: of the graph of the derivative.
+        drawn: the graph that ``second`` shows, folded or not.
+    """
+    if max(len(first.boxes), len(second.boxes)) > MOST or not any(node.origin for node in drawn.nodes):
+        return second
+    moved = _moved(second, first.width + APART)
+    paths = [replace(path, source=FIRST + path.source, target=FIRST + path.target, edges=()) for path in first.paths]
+    ties = list(_ties(first, moved, drawn))[:MOST_TIES]
+    return replace(
+        moved,
+        width=moved.width + first.width + APART,
+        height=max(first.height, second.height),
+        boxes=(*moved.boxes, *[replace(box, key=FIRST + box.key, nodes=()) for box in first.boxes]),
+        paths=(*paths, *moved.paths, *ties),
+        note=f"{messages.text('graphs.beside')} {second.note}".strip(),
+    )
+
+
+def _moved(made: Layout, by: int) -> Layout:
+    """Return the layout moved to the right."""
+    paths = [
+        replace(path, points=tuple([(x + by, y) for x, y in path.points]), label_x=path.label_x + by)
+        for path in made.paths
+    ]
+    return replace(made, boxes=tuple([replace(box, x=box.x + by) for box in made.boxes]), paths=tuple(paths))
+
+
+def _ties(first: Layout, second: Layout, drawn: AutogradGraph) -> Iterator[Path]:
+    boxes = {box.key: box for box in second.boxes}
+    places = {node: box for box in first.boxes if box.kind not in ("output", "portal") for node in box.nodes}
+    for node in drawn.nodes:
+        box = boxes.get(box_key(node))
+        if node.origin is not None and box is not None and node.origin.node in places:
+            yield _tie(box, places[node.origin.node], node.origin)
+
+
+def _tie(box: Box, source: Box, origin: Origin) -> Path:
+    """Return a line from a box of the second graph to one of the first."""
+    x, y = box.x, box.y + box.height // 2
+    end, height = source.x + source.width, source.y + source.height // 2
+    middle = (x + end) // 2
+    points = ((x, y), (middle, y), (middle, height), (end, height))
+    return Path(box.key, FIRST + source.key, (), points, style="same" if origin.same else "tie")
+
+
 MARGIN = 14
 GAP = 22  # between neighbours in a layer
 BUDGET = 400_000  # neighbours that the search for a good order may look at
@@ -61,12 +118,21 @@ def build(
 ) -> Layout:
     """Lay out a graph; see ``layout``."""
     with collector_paused():
-        drawn = graph if boxes is None else open_boxes(graph, opened, boxes) if opened else fold_to(graph, boxes)
-        return _build(graph, drawn, lens, wide)
+        drawn = _drawn(graph, boxes, opened)
+        if graph.first is None:
+            return _build(graph, drawn, lens, wide)
+        first = _build(graph.first, _drawn(graph.first, boxes, ()), lens, 0)
+        return side_by_side(first, _build(graph, drawn, lens, 0), drawn)
+
+
+def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> AutogradGraph:
+    if boxes is None:
+        return graph
+    return open_boxes(graph, opened, boxes) if opened else fold_to(graph, boxes)
 
 
 def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> Layout:
-    """Place the boxes; ``wide`` is the room for columns of a long chain."""
+    """Place the boxes; ``wide`` is the room for columns of a long chain, 0 for one column in any case."""
     clusters = Clusters(drawn, lens)
     stack = layered(clusters)
     order(stack.layers, BUDGET)

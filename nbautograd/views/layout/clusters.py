@@ -182,7 +182,7 @@ class Clusters:
     @staticmethod
     def _is_plain(node: Node, fan: int) -> bool:
         """Return True if the box says nothing but the node's name, so that others of that name look the same."""
-        own = node.label or node.storages or node.first_bad or len(node.members) > 1
+        own = node.label or node.storages or node.origin or node.first_bad or len(node.members) > 1
         return not own and (fan < 2 or node.gradient is None)
 
     def _link_roots(self) -> None:

@@ -72,12 +72,15 @@ def _op_title(node: Node, name: str, elided: bool) -> str:
 
 
 def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
-    """List what was changed in place, and what it keeps under the memory lens."""
+    """List what was changed in place, the node of a first graph it comes from, what it keeps under the memory lens."""
     texts = [(text, "bad") for text in list(dict.fromkeys(map(stale_text, node.stale)))[:2]]
     if node.first_bad:
         texts.append((messages.text("graphs.first_bad_here", what=node.first_bad), "bad"))
     if len(node.norms) > 1:
         texts += norm_texts(node.norms)
+    if node.origin is not None:
+        word = "graphs.the_same" if node.origin.same else "graphs.derivative_of"
+        texts.append((messages.text(word, name=fit(node.origin.name, 150, "muted")), "muted"))
     if lens == "memory" and node.storages:
         texts.insert(0, (messages.text("graphs.kept", size=formats.size(node.bytes)), "muted"))
     return texts
