@@ -384,9 +384,9 @@ class Compare:
             for k, track in enumerate(tracks)
         )
         findings = tuple(self.findings)
-        if outcome is not None and not wrong:  # else the sweep shows the same once more
-            swept = tuple(findings_of(self.results, self.smallest))
-            broken = any(finding.kind == "bug" for finding in findings)  # a layout may show what that breaks
+        broken = any(finding.kind == "bug" for finding in findings)
+        if not wrong and (outcome is not None or not broken):  # else the sweep shows the same once more
+            swept = tuple(findings_of(self.results, self.smallest))  # a layout may show what a breach breaks
             findings = (*findings, *swept) if broken else (*swept, *findings)
         findings = (*findings, *notes(self.stumbled))
         verdict, reason = self._verdict(quantities, tracks, findings)

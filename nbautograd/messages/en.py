@@ -1118,7 +1118,7 @@ SENTENCES: dict[str, str] = {
     "compare.not_the_layout": "The same values laid out in order are wrong too, so the layout is not the cause.",
     "compare.other_sizes_raise": "The Function raises at every other size of this dimension.",
     "compare.rows_unknown": "{count} of {tried} other sizes and layouts could not be compared. Pass the sizes that you use as `sizes=`. The first reason: {reason}",
-    "compare.refused": "Forward does not take inputs that the reference takes: {error}",
+    "compare.refused": "The Function does not take inputs that the reference takes: {error}",
     "compare.refuses_near": "Near your inputs forward raises {error}. Let both sides make theirs from free numbers, as by `softmax`.",
     "compare.raises.what": "Backward raises where the reference does not: {error}",
     "compare.nondeterministic.what": "Runs at the same inputs differ in `{name}`, by up to {gap:.2g} of its largest entry.",

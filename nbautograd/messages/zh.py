@@ -1118,7 +1118,7 @@ SENTENCES: dict[str, str] = {
     "compare.not_the_layout": "同样的值按顺序存放时也出错，所以原因不在内存布局。",
     "compare.other_sizes_raise": "这一维取其他任何尺寸时，该 Function 都会抛出异常。",
     "compare.rows_unknown": "{tried} 组其他尺寸和布局中有 {count} 组无法比较。请用 `sizes=` 指定实际使用的尺寸。第一个原因：{reason}",
-    "compare.refused": "参考实现接受的输入，forward 不接受：{error}",
+    "compare.refused": "参考实现接受的输入，该 Function 不接受：{error}",
     "compare.refuses_near": "在你的输入附近，forward 抛出了 {error}。请让双方都由不受限制的数生成自己的输入，例如用 `softmax`。",
     "compare.raises.what": "参考实现能算的地方，backward 抛出了异常：{error}",
     "compare.nondeterministic.what": "在同样的输入上多次运行，`{name}` 各不相同，相差最多为其最大元素的 {gap:.2g}。",

@@ -19,13 +19,13 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from nbautograd.core.forks import cached
 from nbautograd.core.numerics.arrays import Array
 
 # Unit roundoffs that a coherent error of a whole quantity, of a line, and of one entry may have beyond its spread: a
@@ -200,7 +200,7 @@ class Yardstick:
         # by level: what sums are measured by, and how many samples each variance rests on
         self._measures: dict[Level, tuple[tuple[Array, ...], tuple[float, ...]]] = {}
 
-    @cached_property
+    @cached
     def _entry_bounds(self) -> tuple[Tensor, Tensor, float, float]:
         """Return what each entry may be off by with one sign, the spread of its noise, its unit, and from how many."""
         count, size = len(self.correct), self.golden.shape[-1]
@@ -241,7 +241,7 @@ class Yardstick:
         medians = _median(_quotient(np.abs(left), spread)).tolist()
         return [min(max(one / middle, 1.0), NOISE) for one in medians]
 
-    @cached_property
+    @cached
     def _middle(self) -> tuple[Array, float, Array, Array]:
         """Return some entries' spread, the median of correct errors in its units, directions there, their squares."""
         _, wide, unit, _ = self._entry_bounds
