@@ -38,7 +38,7 @@ class CellPresenter:
         self.cards = cards
         self._offered: set[str] = set()
 
-    def show(self, options: Options | None, functions: list[type], since: int, result: Any) -> None:
+    def show(self, options: Options | None, functions: list[type], since: int, result: Any, traced: list[type]) -> None:
         """Show the outcome of a cell.
 
         Args:
@@ -46,6 +46,7 @@ class CellPresenter:
             functions: the Functions that it defined, in order.
             since: index of the first call that the cell could make.
             result: IPython's result of the cell; changed when something asked for cannot be done.
+            traced: the classes that it defined and that torch dispatches to.
         """
         if options is None or getattr(result, "error_before_exec", None) is not None:
             return
@@ -55,8 +56,11 @@ class CellPresenter:
         except UsageError as error:
             output.show_usage_error(self.shell, result, error)
             return
+        if traced:
+            names = messages.text("views.comma").join(f"`{cls.__name__}`" for cls in traced)
+            output.show_message("tracing.begins", names=names, last=traced[-1].__name__)
         if chosen is None:
-            if not failed:
+            if not failed and not traced:
                 output.show_message("magics.no_function")
         elif not (failed or options.inputs or library.looked_before(chosen)) and library.stands_for_operation(chosen):
             arguments = ", ".join(argument_names(chosen)) or "..."

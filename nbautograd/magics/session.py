@@ -12,6 +12,7 @@ from nbautograd.core.recording import api as log
 from nbautograd.core.recording.api import instrument, uninstrument
 from nbautograd.core.recording.class_creation import ClassCreation
 from nbautograd.core.torch_private import library
+from nbautograd.core.tracing.log import overrides, trace, untrace
 from nbautograd.magics import output
 from nbautograd.magics.exercise import Exercises
 from nbautograd.magics.options import MAGIC
@@ -31,6 +32,7 @@ class Cell:
         request: what its magics' lines ask for, or None.
         first_call: index of the first call that it can make.
         new_functions: the Functions that it defined so far.
+        overriding: the classes with ``__torch_function__`` or ``__torch_dispatch__`` that were there before, by ``id``.
         handled_by_inner_cell: True when a cell inside it (run by another cell magic above ours) does what is asked.
         cleanup: what is undone when it ends.
     """
@@ -39,6 +41,7 @@ class Cell:
     request: Request | None
     first_call: int = 0
     new_functions: list[type] = field(default_factory=list)
+    overriding: dict[int, type] = field(default_factory=dict)
     handled_by_inner_cell: bool = False
     cleanup: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
@@ -132,7 +135,7 @@ class Session:
         cell.request = request
         for outer in self._cells[:-1]:
             outer.handled_by_inner_cell = True
-        cell.first_call = log.mark()
+        cell.first_call, cell.overriding = log.mark(), self._overriding()
         cell.cleanup.enter_context(ClassCreation(lambda cls: self._born(cell, cls)))
 
     def _number(self, info: Any) -> int:
@@ -149,8 +152,14 @@ class Session:
             functions = list({cls.__name__: cls for cls in (*cell.new_functions, *operations)}.values())
             self.registry.record([*cell.new_functions, *operations])
             self.cards.retire(tuple(cls.__name__ for cls in functions))
-            self.presenter.show(cell.request.options, functions, cell.first_call, result)
+            traced = [cls for key, cls in self._overriding().items() if key not in cell.overriding]
+            self.registry.trace(traced)
+            self.presenter.show(cell.request.options, functions, cell.first_call, result, traced)
         self.cards.refresh()
+
+    def _overriding(self) -> dict[int, type]:
+        values = self.shell.user_ns.values()
+        return {id(cls): cls for cls in values if overrides(cls) and cls.__module__ == "__main__"}
 
     def _born(self, cell: Cell, cls: type) -> None:
         if library.is_generated(cls):
@@ -172,6 +181,7 @@ class Registry:
         self._recorded: weakref.WeakSet[type] = weakref.WeakSet()
         self._generated: weakref.WeakKeyDictionary[type, None] = weakref.WeakKeyDictionary()  # in their order
         self._shown: weakref.WeakSet[type] = weakref.WeakSet()
+        self._traced: weakref.WeakSet[type] = weakref.WeakSet()
 
     def record(self, classes: list[type]) -> None:
         """Keep a cell's classes in the place of older ones of the same name, which are left as written."""
@@ -186,6 +196,11 @@ class Registry:
         """Record a class from its birth on."""
         instrument(cls)
         self._recorded.add(cls)
+
+    def trace(self, classes: list[type]) -> None:
+        """Trace what torch dispatches to classes of a cell, once it ran: calls in the cell itself are not seen."""
+        for cls in classes:
+            self._traced.add(trace(cls))
 
     def operation_born(self, generated: type) -> None:
         """Record an operation of ``torch.library`` from its birth on; its gradient is registered later."""
@@ -206,6 +221,9 @@ class Registry:
         """Leave all classes as they were written."""
         for cls in list(self._recorded):
             uninstrument(cls)
+        for cls in list(self._traced):
+            untrace(cls)
+        self._traced.clear()
         self._recorded.clear()
         self._generated.clear()
         self._shown.clear()

@@ -213,10 +213,9 @@ def test_the_module_works_and_its_function_is_recorded(notebook) -> None:
 
 
 SCALAR_TENSOR = """\
-import nbautograd
+%%autograd_function
 HANDLED = {{}}
 
-@nbautograd.trace
 class ScalarTensor:
     def __init__(self, n, value):
         self._n, self._value = n, value
@@ -264,6 +263,7 @@ FALLBACK = "return func(*[a.tensor() if hasattr(a, 'tensor') else a for a in arg
 def test_scalar_tensor_runs_and_its_dispatches_are_traced(notebook) -> None:
     ran = notebook(SCALAR_TENSOR.format(otherwise="return NotImplemented"))
     assert ran.result.success
+    assert "Tracing `ScalarTensor`" in ran.text
     assert notebook("torch.mean(ScalarTensor(5, 2))").result.result == 0.4
     assert repr(notebook("torch.add(s, s)").result.result) == "ScalarTensor(N=2, value=4)"
     assert notebook("torch.add(s, torch.ones(2, 2)).tolist()").result.result == [[3.0, 1.0], [1.0, 3.0]]
