@@ -213,8 +213,12 @@ def _calls(magic: str, line: str, namespace: Namespace) -> Any:
     of_class = calls(cls)
     if of_class or cls in instrumented():
         return of_class
-    file = inspect.unwrap(cls.forward).__code__.co_filename
-    return CallLog(problems=(Phrase("recording.not_watched", function=cls.__name__, file=file),))
+    return CallLog(problems=(_not_watched(cls, cls.forward),))
+
+
+def _not_watched(cls: type, method: Callable[..., Any]) -> Phrase:
+    file = inspect.unwrap(method).__code__.co_filename
+    return Phrase("recording.not_watched", function=cls.__name__, file=file)
 
 
 def _dispatches(magic: str, line: str, namespace: Namespace) -> Any:
@@ -228,7 +232,7 @@ def _dispatches(magic: str, line: str, namespace: Namespace) -> Any:
     log = dispatches(cls)
     if log or log.problems or any(map(original, entries)):
         return log
-    return DispatchLog(problems=(Phrase("tracing.not_traced", owner=cls.__name__),))
+    return DispatchLog(problems=(_not_watched(cls, getattr(entries[0], "__func__", entries[0])),))
 
 
 def _compare(magic: str, line: str, namespace: Namespace) -> Any:

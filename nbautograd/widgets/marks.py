@@ -18,6 +18,7 @@ from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.recording.call import CallLog
+from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.inspection.audit_report import AuditReport
 from nbautograd.inspection.comparison import Comparison
@@ -145,7 +146,7 @@ def marks_bundle(value: Any, find: str = "") -> dict[str, Any]:
         value: a report, a check, a comparison, an audit or an explanation.
         find: of an explanation, the line of a notebook that finds more.
     """
-    if isinstance(value, CallLog):
+    if isinstance(value, CallLog | DispatchLog):
         return _watching(value)
     state = marks_of(value)
     bundle = {} if state is None else {MIME: dataclasses.asdict(state)}
@@ -155,7 +156,7 @@ def marks_bundle(value: Any, find: str = "") -> dict[str, Any]:
     return bundle
 
 
-def _watching(log: CallLog) -> dict[str, Any]:
+def _watching(log: CallLog | DispatchLog) -> dict[str, Any]:
     """Return a card that puts the magic above the cell of a class that is not recorded."""
     told = next((one for one in log.problems if one.message_id == "recording.not_watched"), None)
     cell = None if told is None else cell_of_file(told.params["file"])

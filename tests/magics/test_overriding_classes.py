@@ -36,4 +36,4 @@ def test_a_class_of_an_earlier_cell_is_left_alone(notebook) -> None:
     notebook(CELL.partition("\n")[2])
     notebook("%%autograd_function\nnumber = 1")
     (problem,) = notebook("%autograd_dispatches Scalar").result.result.problems
-    assert problem.message_id == "tracing.not_traced"
+    assert problem.message_id == "recording.not_watched"

@@ -12,6 +12,7 @@ import torch
 import nbautograd
 from nbautograd.core.findings import Phrase
 from nbautograd.core.recording.call import CallLog
+from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.core.user_source import read_source
 from nbautograd.course.exercise import Failure
 from nbautograd.course.result import CheckResult, ExerciseResult
@@ -129,15 +130,16 @@ def test_an_explained_error_marks_its_lines_by_their_part(defined):
     assert CARD not in marks_bundle(nbautograd.explain(ValueError("none of torch's")))
 
 
-def test_a_class_that_is_not_recorded_is_offered_the_magic(defined):
+@pytest.mark.parametrize("log", [CallLog, DispatchLog])
+def test_a_class_that_is_not_recorded_is_offered_the_magic(defined, log):
     text = CELL.format(above="", factor=3)
     defined(text)
     told = Phrase("recording.not_watched", function="Square", file="/nowhere/ipykernel_1/7.py")
-    bundle = marks_bundle(CallLog(problems=(told,)))
+    bundle = marks_bundle(log(problems=(told,)))
     assert bundle[CARD]["change"] == bundle[MIME]["marks"][0]["change"]  # which the page looks the button's up by
     change = bundle[CARD]["change"]
     assert text.replace(change["before"], change["after"], 1) == f"%%autograd_function\n{text}"
-    assert marks_bundle(CallLog()) == {}
+    assert marks_bundle(log()) == {}
 
 
 def test_the_bundle_is_json_and_nothing_is_said_of_other_values(defined):

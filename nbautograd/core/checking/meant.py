@@ -144,7 +144,8 @@ def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
 
     equal, called = _equal_inputs(outputs[o], problem.inputs), list[str]()
     with users_errors() as guard, torch.no_grad(), collectives_noted(called):
-        for turn, far in enumerate(FAR + (1.0,) * DRAWS * problem.numbers.drawn if equal else ()):
+        redrawn = DRAWS if problem.numbers.drawn else 0
+        for turn, far in enumerate([*FAR, *[1.0] * redrawn] if equal else ()):
             others = problem.changed_inputs(functools.partial(moved, far=far))
             kept = tuple(x.detach().clone() if isinstance(x, Tensor) else x for x in others)
             again = _equal_inputs(problem.evaluate(others, turn)[o], kept)
