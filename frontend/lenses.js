@@ -3,8 +3,9 @@
 import { numbers } from "./arrays.js";
 import { button, el, prose } from "./dom.js";
 import { number, size } from "./formats.js";
-import { cellWith } from "./notebook.js";
+import { canRepaint, repaint, waiting } from "./folds.js";
 import { firstLine, isPath } from "./scene.js";
+import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
 
@@ -42,15 +43,19 @@ export function lenses(page, state, picture, go) {
   return { element: el("label", "slider", page.t("lens"), select), legend };
 }
 
+const PATIENCE = 3_600_000; // ms that the user's backward may take
+
 /**
- * A button for a cell below that runs backward, where the front end lets a view make one; the run is the user's.
- * @param {Page} page @param {import("./states").Layout} layout
+ * A button that has the kernel run backward, and then draws what flowed.
+ * @param {Page} page @param {import("./types").GraphView} state
  */
-function runBackward(page, { boxes }) {
-  const names = boxes.filter(({ kind }) => kind === "output").map((box) => box.lines[0].text),
-    run = cellWith(page, `import nbautograd\n\nnbautograd.backward(${names[0]})`);
-  const known = names.length === 1 && /^[\p{L}_][\p{L}\p{N}_]*$/u.test(names[0]);
-  return known && run ? button(page.t("lens.run_backward"), run) : "";
+function runBackward(page, state) {
+  if (!state.lenses.runs || !canRepaint(page, state)) return "";
+  return waiting(page, page.t("lens.run_backward"), async () => {
+    const kind = "backward",
+      ran = await ask(page.model, { kind }, page.signal, page.t("no_kernel"), PATIENCE);
+    await repaint(page, { ...state, ...ran }, {});
+  });
 }
 
 /** @typedef {{words: (Node | string)[], tag?: (box: import("./states").Box) => string, style?: (item: import("./states").Box | import("./states").Path) => string, hot?: import("./scene.js").Test, dim?: boolean}} Lens */
@@ -132,8 +137,10 @@ function stale(page, { lenses: { stale: all } }, picture, go) {
 }
 
 /** @param {Page} page @param {import("./types").GraphView} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
-function gradients(page, { lenses: { norms, bad }, nodes, layout }, picture, go) {
-  if (!norms) return { words: [prose(page.t("lens.no_gradients")), runBackward(page, layout)] };
+function gradients(page, state, picture, go) {
+  const { lenses: facts, nodes, layout } = state,
+    { norms, bad } = facts;
+  if (!norms) return { words: [prose(facts.missing), runBackward(page, state)] };
   const all = numbers(norms),
     logs = layout.paths
       .map(({ edges }) => norm(edges))

@@ -56,23 +56,6 @@ export function applyThere(page, change) {
 }
 
 /**
- * What puts a cell with some code below the view; null where the front end has no way.
- * @param {Page} page @param {string} source
- */
-export function cellWith(page, source) {
-  const notebook = notebookAround(page),
-    own = ownCell(page);
-  return (
-    notebook &&
-    (() =>
-      notebook.insertCell((own < 0 ? notebook.cells.length - 1 : own) + 1, {
-        cell_type: "code",
-        source,
-      }))
-  );
-}
-
-/**
  * What puts a cell with a change below the view; null where the front end has no way, or nothing is replaced.
  * @param {Page} page
  * @param {import("./tree").Change} change

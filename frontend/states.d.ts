@@ -261,6 +261,8 @@ export interface LensState {
   stale: StaleState[];
   norms: Packed | null;
   bad: number | null;
+  missing: string;
+  runs: boolean;
 }
 
 /** A laid-out graph, the module of each box, and the names of its ghosts. */
@@ -416,6 +418,7 @@ export interface Answers {
   function: CallsAnswer;
   nodes: NodesAnswer;
   picture: PictureAnswer;
+  backward: GraphState;
 }
 
 /** The blocks of a check or a Jacobian. */

@@ -10,6 +10,7 @@ import numpy as np
 
 from nbautograd import messages
 from nbautograd.core.display import plain
+from nbautograd.core.graphs.backward import backward_of_drawn, drawn_tensor
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.why_none import NoneReason, ask, askable
 from nbautograd.core.recording.call import Call
@@ -136,8 +137,17 @@ class GraphWidget(ViewWidget):
         return graph_state(value)
 
     def questions(self) -> dict[str, Question]:
-        """Return the questions by which the page opens scopes, and asks for details or a missing gradient's reason."""
-        return graph_questions(self.value)
+        """Return the questions by which the page opens scopes, asks for details or reasons, or has backward run."""
+        return {**graph_questions(self.value), "backward": self._backward}
+
+    def _backward(self, _question: Mapping[str, Any]) -> GraphState:
+        """Run backward of the tensor that is drawn, as the lens on gradients offers; the view keeps what flowed."""
+        tensor = drawn_tensor(self.value)
+        if tensor is None:
+            raise InputError("graphs.gradients.gone", name=str(self.value.roots[0][1]))
+        self.value = backward_of_drawn(self.value, tensor)
+        self.state = state = self.make_state(self.value)
+        return state
 
 
 MOST_OPENED = 1_000  # boxes opened at once
@@ -219,11 +229,18 @@ NO_GRADIENT = -1.0  # in place of a norm; a gradient with NaN or Inf is NaN
 
 def lens_state(graph: AutogradGraph) -> LensState:
     """Return the facts behind the lenses."""
+    norms = array(list(map(_norm, graph.edges)), "float32") if any(e.gradient for e in graph.edges) else None
+    freed = any(node.freed for node in graph.nodes)
+    runs = norms is None and not freed and drawn_tensor(graph) is not None
+    why = "freed" if freed else "run" if runs else "none"
+    name = str(graph.roots[0][1]) if graph.roots else ""
     return LensState(
         kept=_saved_memory(graph),
         stale=[_stale(graph, node, i) for node in graph.nodes for i in range(len(node.stale))][:MOST_STALE],
-        norms=array(list(map(_norm, graph.edges)), "float32") if any(e.gradient for e in graph.edges) else None,
+        norms=norms,
         bad=first_bad(graph),
+        missing=messages.text(f"graphs.gradients.{why}", name=name) if norms is None else "",
+        runs=runs,
     )
 
 

@@ -237,12 +237,16 @@ class LensState:
         stale: what backward will refuse.
         norms: one for each edge.
         bad: the node that the first NaN or Inf came out of.
+        missing: why there are no norms, and what a button that runs backward does.
+        runs: whether there can be one.
     """
 
     kept: KeptMemory | None
     stale: Sequence[StaleState]
     norms: Packed | None
     bad: int | None
+    missing: str
+    runs: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -462,6 +466,7 @@ class Answers:
     function: CallsAnswer
     nodes: NodesAnswer
     picture: PictureAnswer
+    backward: GraphState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -577,4 +582,5 @@ Answer = (  # to a question
     | CallsAnswer
     | NodesAnswer
     | PictureAnswer
+    | GraphState
 )

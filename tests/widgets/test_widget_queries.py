@@ -24,6 +24,7 @@ from nbautograd.views.to_text import to_text
 from nbautograd.widgets.calls import MOST_CALLS, calls_state, one_call
 from nbautograd.widgets.encoding import encode
 from nbautograd.widgets.gradcheck import since_last
+from nbautograd.widgets.graph import GraphWidget, lens_state
 from nbautograd.widgets.jacobian import again, decider, elsewhere, microscope
 from nbautograd.widgets.states import Since
 
@@ -206,3 +207,42 @@ def test_a_block_that_nobody_can_decide_now_is_not_called_mended(samples: Any) -
 
     assert since_last(run(True, "a", "")) is None
     assert since_last(run(False, "b", "undecided")) == Since(fixed=[], new=[], still=[])
+
+
+def drawn(name: str = "cost", then: Any = lambda cost: None) -> tuple[torch.Tensor, torch.Tensor, Any]:
+    w = torch.ones(3, requires_grad=True)
+    cost = (w * w).sum() if name != "wide" else w * w
+    then(cost)
+    return w, cost, nbautograd.graph(cost, names={"w": w, name: cost} if name else {"w": w})
+
+
+@pytest.mark.parametrize(
+    ("name", "then", "runs"),
+    [
+        ("cost", lambda cost: None, True),
+        ("", lambda cost: None, False),  # nothing to call it by
+        ("wide", lambda cost: None, False),  # no scalar
+        ("cost", lambda cost: cost.backward(retain_graph=True), True),
+        ("cost", lambda cost: cost.backward(), False),  # freed
+    ],
+)
+def test_backward_for_a_lens_is_offered_where_it_can_run(name: str, then: Any, runs: bool) -> None:
+    w, _cost, graph = drawn(name, then)
+    lens = lens_state(graph)
+    assert (lens.norms, lens.runs) == (None, runs)
+    if runs:
+        before = 0 if w.grad is None else w.grad.clone()
+        ran = GraphWidget(graph)._backward({})
+        assert ran.lenses.norms is not None
+        torch.testing.assert_close(w.grad - before, 2 * w.detach())
+
+
+def test_backward_for_a_lens_of_a_tensor_that_is_gone_or_that_raises() -> None:
+    _w, cost, graph = drawn()
+    view = GraphWidget(graph)
+    cost.register_hook(lambda g: 1 / 0)
+    assert any("ZeroDivisionError" in note for note in view._backward({}).notes)
+    del cost
+    gc.collect()
+    with pytest.raises(InputError):
+        view._backward({})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -75,6 +76,27 @@ def backward(
         bad, what = flow.first_bad
         walk.remarks.append(Phrase("graphs.first_bad", what=what, node=node_name(walk.live[bad])))
     return walk.finish(flow)
+
+
+def drawn_tensor(graph: AutogradGraph) -> torch.Tensor | None:
+    """Return the scalar that a graph was drawn of, if it is one tensor with a name that still lives."""
+    name = str(graph.roots[0][1]) if len(graph.roots) == 1 else ""
+    tensor = graph.tensors.get(name)
+    return tensor if tensor is not None and tensor.requires_grad and tensor.numel() == 1 else None
+
+
+def backward_of_drawn(graph: AutogradGraph, tensor: torch.Tensor) -> AutogradGraph:
+    """Run backward of the tensor that a graph was drawn of, keep it, and return the same graph with what flowed."""
+    names = {name: graph.tensors.get(name) for name in graph.tensors.names}
+    ran = backward(tensor, retain_graph=True, names=names, raises=False)
+    if [node.name for node in ran.nodes] != [node.name for node in graph.nodes]:
+        return ran  # changed in place since
+    nodes = [
+        replace(node, gradient=now.gradient, first_bad=now.first_bad, freed=now.freed)
+        for node, now in zip(graph.nodes, ran.nodes, strict=True)
+    ]
+    notes = dict.fromkeys((*graph.notes, *ran.notes))
+    return replace(graph, nodes=tuple(nodes), edges=ran.edges, ran=ran.ran, notes=tuple(notes))
 
 
 @hands_over
