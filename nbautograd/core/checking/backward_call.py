@@ -18,6 +18,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import copy, unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import LOOSEST
 from nbautograd.core.stumbles import RAISED, hands_over, is_ours, users_errors
@@ -199,7 +200,7 @@ def _copy(c: Tensor) -> Tensor:
 
 def cotangents(problem: Problem, outputs: Sequence[Tensor], seed: int, only: int | None = None) -> list[Tensor | None]:
     """Draw random cotangents of both signs, one per output that can take one (or for one output only)."""
-    generator = torch.Generator().manual_seed(seed + 7919)
+    generator = draws.generator(seed, "cotangents")
     takes = problem.differentiable_outputs(outputs)
     return [
         torch.randn(o.shape, generator=generator, dtype=o.dtype).to(o.device)

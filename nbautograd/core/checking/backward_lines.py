@@ -124,7 +124,7 @@ def moments(problem: Problem, look: Look, only: int | None = None) -> list[Obser
                 note(line, {})
 
     with users_errors(), backward_replaced(node, traced):
-        pull(problem, outputs, cotangents(problem, outputs, problem.seed + 41, only), anew=False)
+        pull(problem, outputs, cotangents(problem, outputs, problem.seed, only), anew=False)
     return found if len(found) < TRACED_STATEMENTS else []
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_within
 from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, BACKWARD_ROUNDINGS_OF_HALF, ERROR_BARS, HALF
 from nbautograd.core.numerics.directional import (
@@ -176,7 +177,7 @@ def borne_out(
     rel, blur = max(AGREEMENT, _rounding(problem)), roundings / step
     # what terms that cancel may leave; a difference at the step that serves most functions would be as unsure of it
     error = roundings / STEPS[1]
-    for turn in (seed, seed + 1):
+    for turn in (seed, draws.child(seed, "other")):
         directions = [_direction(x, turn, k in symmetric) for k, x in enumerate(leaves)]
         slopes = [inner_product([u], [g]) for u, g in zip(directions, gradients, strict=True)]
         terms = [0.0 if g is None else float((u * g).abs().sum()) for u, g in zip(directions, gradients, strict=True)]
@@ -269,7 +270,8 @@ def derivative_inside(problem: Problem, outputs: Outputs, output: int, which: in
     """
     x = problem.inputs[problem.differentiable[which]].detach()
     for kind, project in _projections(x):
-        pairs = [_compared_along(problem, outputs, (output, which), project, seed) for seed in range(DIRECTIONS)]
+        seeds = (draws.child(problem.seed, k) for k in range(DIRECTIONS))
+        pairs = [_compared_along(problem, outputs, (output, which), project, seed) for seed in seeds]
         found = [pair for pair in pairs if pair is not None]
         if len(found) < DIRECTIONS:
             continue
@@ -296,12 +298,12 @@ def _compared_along(
 ) -> tuple[DirectionalDerivative, Tensor | None] | None:
     """Return the derivative along one projected direction, and the gradient that it is compared with."""
     output, which = where
-    generator = torch.Generator().manual_seed(problem.seed + 31 * seed + 5)
+    generator = draws.generator(seed, "inside")
     y, position = outputs[output], problem.differentiable[which]
     v: list[Tensor | None] = [None] * len(outputs)
     v[output] = torch.randn(y.shape, generator=generator, dtype=y.dtype)
     x = problem.inputs[position].detach()
-    u = project(random_direction(x, problem.seed + 17 * seed + 3))
+    u = project(random_direction(x, seed))
 
     along = _along(problem, problem.inputs, {position: u}, v)
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.arrays import from_array, to_array, to_real
 from nbautograd.errors import InputError
 
@@ -101,5 +102,5 @@ def _value(problem: Problem, block: tuple[int, int], entry: tuple[int, int], dty
 
 def random_inputs(problem: Problem, seed: int, draw: Callable[..., Any] = torch.randn) -> tuple[Any, ...]:
     """Return other inputs of the same shapes and kinds: random where the check differentiates, else the same."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = draws.generator(seed, "inputs")
     return problem.changed_inputs(lambda x: draw(x.shape, generator=generator, dtype=x.dtype).to(x.device))

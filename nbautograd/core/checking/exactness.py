@@ -28,6 +28,7 @@ from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_within
 from nbautograd.core.numerics.constants import INEXACT
 from nbautograd.core.numerics.directional import random_direction
@@ -38,7 +39,7 @@ NUDGE = 1e-5  # relative: so little more of a tolerance changes nothing, or all 
 TIMES, PROPORTIONAL = 4.0, 0.3  # by which a number grows, and how closely a difference has to follow
 COARSER, RUNGS = 0.02, 5  # of a difference and of the entry, and steps in a row, each a quarter of the one before
 BESIDE, BENT = 1e-4, 1e-3  # a step along a random direction; of a slope, what three of a derivative may add up to
-POINTS = 811  # beyond the seeds at which causes (71 to 97) and edits (101 to 501) are tried
+
 PAIRS = 3  # of random directions: along one of them what bends may happen to be straight
 NEARBY = 2  # points at which a slight difference has to be slight as well
 Where = tuple[int, int]
@@ -141,7 +142,7 @@ def _bends_at_a_point(problem: Problem, where: Where, block: Block) -> bool:
         return False
     if x.unique().numel() == x.numel() and x.all():  # numbers at random meet no tie
         return False
-    pairs = [[random_direction(x, problem.seed + 2 * turn + k) for k in (0, 1)] for turn in range(PAIRS)]
+    pairs = [[random_direction(x, draws.child(problem.seed, turn, k)) for k in (0, 1)] for turn in range(PAIRS)]
 
     def value(way: Tensor) -> float:
         y = problem.call(problem.changed_inputs(lambda x: x + way, [where[1]]))[where[0]]
@@ -180,7 +181,8 @@ def exact_to(blocks: Iterable[Block]) -> float:
 def _slight_there(problem: Problem, slight: set[Where], number: int) -> bool:
     """Return True where these blocks agree, or differ by little, at other values about the inputs."""
     with users_errors():
-        other = _checked(Problem(problem.fn, nearby_inputs(problem, problem.seed + POINTS + number), problem.seed))
+        inputs = nearby_inputs(problem, draws.child(problem.seed, "slight", number))
+        other = _checked(Problem(problem.fn, inputs, problem.seed))
         left = {where for where, block in other.blocks.items() if block.verdict == "mismatch"} - slight_blocks(other)
         return slight.isdisjoint(left)
     return False

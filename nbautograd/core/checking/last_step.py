@@ -23,6 +23,7 @@ from torch import Tensor
 
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.problem import Outputs, Problem
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.directional import inner_product
 from nbautograd.core.stumbles import users_errors
 from nbautograd.core.trace import Trace, TracedCall
@@ -76,9 +77,10 @@ def left_by_iterations(problem: Problem, outputs: Outputs) -> dict[int, float]:
 def _ways(problem: Problem, outputs: Outputs) -> Iterator[tuple[Way, Way]]:
     """Yield pairs of ways: through all inputs at once, and through grad_outputs."""
     takes = problem.differentiable_outputs(outputs)
-    for seed in range(problem.seed, problem.seed + WAYS):
+    for turn in range(WAYS):
+        seed = draws.child(problem.seed, turn)
         u = _directions([problem.inputs[k] for k in problem.differentiable], seed)
-        v, w = (cotangents(problem, outputs, seed + k * WAYS) for k in (0, 1))
+        v, w = (cotangents(problem, outputs, draws.child(seed, k)) for k in (0, 1))
 
         def through_inputs(t: float, u: Sequence[Tensor] = u, v: Optional = v) -> tuple[Sequence[Tensor], Optional]:
             directions = iter(u)
@@ -134,7 +136,8 @@ def climbs_in_stairs(problem: Problem, outputs: Outputs, where: tuple[int, int])
         where: positions of output and input.
     """
     which = problem.differentiable.index(where[1])
-    for seed in range(problem.seed, problem.seed + WAYS):
+    for turn in range(WAYS):
+        seed = draws.child(problem.seed, turn)
         (u,), v = _directions([problem.inputs[where[1]]], seed), cotangents(problem, outputs, seed, only=where[0])
 
         def call(t: float, u: Tensor = u) -> Outputs:
@@ -171,7 +174,7 @@ def _stair(value: Callable[[float], float], least: float) -> float:
 
 
 def _directions(inputs: Sequence[Tensor], seed: int) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(seed)
+    generator = draws.generator(seed, "way")
     return [_typical(x) * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device) for x in inputs]
 
 

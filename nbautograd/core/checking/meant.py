@@ -25,6 +25,7 @@ from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.steps.stairs import Stairs
 from nbautograd.core.display import Phrase
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import users_errors
 from nbautograd.core.torch_private.collectives import collectives_noted, processes
@@ -137,7 +138,7 @@ def _handed_on(problem: Problem, outputs: Outputs, o: int) -> int | None:
     A clamp, a dropout that is not training or drops nothing in a draw, or a collective among one process hands on what
     it gets here alone.
     """
-    generator = torch.Generator().manual_seed(problem.seed + 17)  # numbers that no input was made with
+    generator = draws.generator(problem.seed, "handed on")
 
     def moved(x: Tensor, far: float) -> Tensor:  # also what is zero, of which a multiple would be zero again
         return x + far * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)

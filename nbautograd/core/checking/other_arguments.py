@@ -17,6 +17,7 @@ from nbautograd.core import user_source
 from nbautograd.core.checking.other_points import nearby_inputs, whole
 from nbautograd.core.checking.point import Point, PointSource
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.numerics import draws
 from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.torch_private.ctx import apply_replaced
 
@@ -40,7 +41,7 @@ def other_arguments(source: PointSource, far: bool = False) -> Iterator[Point]:
     others, problem = _far if far else _others, source.problem
     for i, item in enumerate(problem.inputs):
         for value in others(item, problem, problem.input_names[i]):
-            inputs = list(nearby_inputs(problem, source.seed + i))
+            inputs = list(nearby_inputs(problem, draws.child(source.seed, i)))
             inputs[i] = value
             made = source.working(inputs)
             if made is not None:
@@ -69,7 +70,7 @@ def _arguments_inside(source: PointSource, others: Callable[[Any, Problem, str],
             other = Problem(_Changed(problem, k, value), problem.inputs, problem.seed)
             with users_errors():
                 other.call()
-                inputs = nearby_inputs(problem, source.seed + k)
+                inputs = nearby_inputs(problem, draws.child(source.seed, k))
                 made = source.working(inputs, other) if other.cls is problem.cls else None
                 if made is not None:
                     yield _in_its_domain(source, made)
@@ -170,10 +171,10 @@ def other_data(source: PointSource) -> Iterator[Point]:
     there is one about these values.
     """
     problem = source.problem
-    generator = torch.Generator().manual_seed(source.seed)
+    generator = draws.generator(source.seed, "data")
     for i, item in enumerate(problem.inputs):
         if isinstance(item, Tensor) and i not in problem.differentiable and item.numel():
-            inputs = list(nearby_inputs(problem, source.seed + i))
+            inputs = list(nearby_inputs(problem, draws.child(source.seed, i)))
             inputs[i] = _other_data(item, generator)
             made = None if torch.equal(inputs[i], item) else source.working(inputs)
             if made is not None:

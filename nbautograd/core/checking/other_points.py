@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.problem import Problem
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.stumbles import users_errors
 
@@ -24,8 +25,7 @@ def nearby_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
 
     What needs no gradient stays: a mask, a label or a rotation is a fair argument only as it is.
     """
-    generator = torch.Generator().manual_seed(seed)
-    return problem.changed_inputs(functools.partial(near, generator=generator))
+    return problem.changed_inputs(functools.partial(near, generator=draws.generator(seed, "near")))
 
 
 def near(item: Tensor, generator: torch.Generator) -> Tensor:
@@ -54,7 +54,7 @@ def in_domain(problem: Problem, seed: int, scale: float = 1.0) -> tuple[Any, ...
         scale: how much larger those of both signs are than the inputs given.
     """
     both = [i for i in problem.differentiable if _both_signs(problem.inputs[i])]
-    drawn = functools.partial(signed, generator=torch.Generator().manual_seed(seed), scale=scale)
+    drawn = functools.partial(signed, generator=draws.generator(seed, "signed"), scale=scale)
     made = enumerate(zip(problem.changed_inputs(drawn, both), nearby_inputs(problem, seed), strict=True))
     return in_order(problem, tuple(one if i in both else beside for i, (one, beside) in made))
 
@@ -117,7 +117,7 @@ def reads_one_triangle(problem: Problem, position: int) -> bool:
     x = problem.inputs[position].detach()
     if not symmetric(x):
         return False
-    generator = torch.Generator().manual_seed(problem.seed + 3)
+    generator = draws.generator(problem.seed, "triangles")
     noise = 1e-3 * x.abs().mean() * torch.rand(x.shape, generator=generator, dtype=torch.float64).to(x)
 
     def after(change: Tensor) -> list[Tensor]:
@@ -186,7 +186,7 @@ def with_tied(inputs: Sequence[Any], group: Sequence[Slot]) -> tuple[Slot, ...]:
 
 def resized(inputs: Sequence[Any], group: Sequence[Slot], change: int, seed: int) -> tuple[Any, ...]:
     """Return the inputs with some sizes changed by this much (0: set to one), filled with values like the user's."""
-    generator = torch.Generator().manual_seed(seed + 17)
+    generator = draws.generator(seed, "resized")
     before = inputs[group[0][0]].shape[group[0][1]]
     given: list[Any] = []
     for i, item in enumerate(inputs):

@@ -29,6 +29,7 @@ from nbautograd.core.checking.jacobian.forward_values import by_autograd
 from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem, pullback
 from nbautograd.core.forks import cached
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import SIGNIFICANT
 from nbautograd.core.stumbles import users_errors
@@ -160,7 +161,7 @@ class Point:
 
     def redrawn(self) -> Point:
         """Return the same call with other random cotangents, arranged alike."""
-        seed, base = self.seed + 1, self._base
+        seed, base = draws.child(self.seed, "redrawn"), self._base
         return Point(self.problem, self.inputs, self.kind, seed, self.symmetric, base=base, arrange=self._arrange)
 
     def through(self, output: int) -> Point:
@@ -248,11 +249,11 @@ class Point:
             return None
         with users_errors():  # forward may refuse a step from a point that it takes
             if not self._derivatives and self.elements <= BORNE_OUT_ELEMENTS and self.right is not None:
-                found = borne_out(self.problem, self.outputs, self.v, self.right, self.seed + 1, self.symmetric)
+                found = borne_out(self.problem, self.outputs, self.v, self.right, self.seed, self.symmetric)
                 self._derivatives.update(found)
             if which not in self._derivatives:
                 self._derivatives[which] = directional_derivative(
-                    self.problem, self.outputs.inputs, which, self.v, self.seed + 1,
+                    self.problem, self.outputs.inputs, which, self.v, self.seed,
                     symmetric=which in self.symmetric, enough=SURE,
                 )  # fmt: skip
         return self._derivatives.setdefault(which, None)
@@ -302,7 +303,7 @@ class PointSource:
 
     def point(self, inputs: Iterable[Any], problem: Problem | None = None, kind: PointKind | None = None) -> Point:
         """Return a point at these inputs, whether forward takes them or not."""
-        given, seed = self.fair(tuple(inputs)), self.seed + 2 * next(self._count)
+        given, seed = self.fair(tuple(inputs)), draws.child(self.seed, next(self._count))
         return Point(problem or self.problem, given, kind or self.kind, seed, self.symmetric)
 
     def working(

@@ -6,12 +6,12 @@ the rooms below (``jacobian``, ``steps``, ``directional``, ``backward_lines``), 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from nbautograd.core.checking import prepared_inputs
@@ -34,8 +34,8 @@ from nbautograd.core.checking.other_points import (
 from nbautograd.core.checking.point import GIVEN, Once, Point, PointKind, PointSource
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.forks import cached
+from nbautograd.core.numerics import draws
 
-STRIDE = 1000  # seeds from one kind to the next: more than the points of a kind draw
 NEARBY = 3  # points of other values in the sizes given
 SINGLES = 3  # sets of dimensions that are set to one
 DIMENSIONS = 12  # of all inputs, beyond which no larger sets of dimensions are tried
@@ -73,10 +73,8 @@ class Points:
         return self._known[kind]
 
     def _source(self, kind: str) -> PointSource:
-        number = list(KINDS).index(kind) + len(KINDS) * self._turn
-        return PointSource(
-            self.problem, KINDS[kind][0], self.problem.seed + STRIDE * number, self.symmetric, self._fair
-        )
+        seed = draws.child(self.problem.seed, kind, self._turn)
+        return PointSource(self.problem, KINDS[kind][0], seed, self.symmetric, self._fair)
 
     def _fair(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the inputs, symmetric (complex ones Hermitian) where forward reads them so, bounds in their order."""
@@ -98,6 +96,10 @@ def points(problem: Problem) -> Points:
     if not isinstance(problem.stream, Points):
         problem.stream = Points(problem)
     return problem.stream
+
+
+def _drawn(source: PointSource, inputs: Callable[[Problem, int], tuple[Any, ...]]) -> Iterator[Point]:
+    return (source.point(inputs(source.problem, draws.child(source.seed, k))) for k in range(NEARBY))
 
 
 def _working(made: Iterable[Point | None]) -> Iterator[Point]:
@@ -175,10 +177,10 @@ def _unseen(stream: Points, source: PointSource) -> Iterator[Point]:
     """
     problem, seed = source.problem, source.seed
     grown = [g for g in (_of_other_size(source, group, (4,)) for group in alike(problem)) if g is not None]
-    yield from (source.point(nearby_inputs(problem, seed + k)) for k in (0, 1))
+    yield from (source.point(nearby_inputs(problem, draws.child(seed, k))) for k in (0, 1))
     yield from grown
-    yield source.point(problem.changed_inputs(thinned, inputs=nearby_inputs(problem, seed + 2)))
-    generator = torch.Generator().manual_seed(seed)
+    yield source.point(problem.changed_inputs(thinned, inputs=nearby_inputs(problem, draws.child(seed, 2))))
+    generator = draws.generator(seed, "unseen")
     for inputs, scale in itertools.product([problem.inputs, *(g.inputs for g in grown)], (0.4, 1.0, 2.5)):
         yield source.point(problem.changed_inputs(lambda x, s=scale: signed(x, generator, s), inputs=inputs))  # type: ignore[misc]
 
@@ -188,7 +190,7 @@ def _bounds(stream: Points, source: PointSource) -> Iterator[Point]:
 
     Of two of these also the product and the quotients: ``beta * x > threshold``.
     """
-    generator = torch.Generator().manual_seed(source.seed)
+    generator = draws.generator(source.seed, "bounds")
     for at in itertools.chain(stream.of("given", "argument"), stream.again.of("argument")):
         given = [*at.inputs, getattr(at.problem.fn, "value", None)]
         known = {abs(n) for n in given if type(n) is float and n and math.isfinite(n)}
@@ -230,14 +232,14 @@ def _ranked_far(stream: Points, source: PointSource) -> Iterator[Point]:
 
 
 RANKED_ALONE = PointKind("ranked", ranked=True, far=True, foreign=True)
-# in the order of how sure a wrong gradient there is a mistake; a kind's place in this table is its seed
+# in the order of how sure a wrong gradient there is a mistake
 KINDS: dict[str, tuple[PointKind, Callable[[Points, PointSource], Iterator[Point]]]] = {
     kind.name: (kind, generator)
     for kind, generator in (
         (GIVEN, lambda stream, s: iter((s.point(s.problem.fresh()),))),
-        (PointKind("near"), lambda stream, s: (s.point(nearby_inputs(s.problem, s.seed + k)) for k in range(NEARBY))),
+        (PointKind("near"), lambda stream, s: _drawn(s, nearby_inputs)),
         # of both signs, where the inputs have both
-        (PointKind("signed"), lambda stream, s: (s.point(in_domain(s.problem, s.seed + k)) for k in range(NEARBY))),
+        (PointKind("signed"), lambda stream, s: _drawn(s, in_domain)),
         (PointKind("argument"), lambda stream, s: other_arguments(s)),
         (PointKind("data"), lambda stream, s: other_data(s)),
         (PointKind("together"), lambda stream, s: _working(_of_other_size(s, group) for group in alike(s.problem))),
@@ -245,10 +247,7 @@ KINDS: dict[str, tuple[PointKind, Callable[[Points, PointSource], Iterator[Point
         (PointKind("one", far=True), _ones),
         (PointKind("doubled", sized=True), _doubled),
         # three times as large, where a mask is another
-        (
-            PointKind("larger"),
-            lambda stream, s: (s.point(in_domain(s.problem, s.seed + k, 3.0)) for k in range(NEARBY)),
-        ),
+        (PointKind("larger"), lambda stream, s: _drawn(s, functools.partial(in_domain, scale=3.0))),
         (PointKind("unseen", far=True), _unseen),
         (PointKind("bounds", far=True), _bounds),
         (PointKind("one value", far=True, foreign=True), lambda stream, s: of_one_value(s)),

@@ -20,6 +20,7 @@ from nbautograd.core.checking.outside_state import ClassState, SharedTensors, na
 from nbautograd.core.checking.prepared_inputs import refuse_unreadable, unreadable_kind
 from nbautograd.core.checking.quiet import Numbers, own_generators, quiet
 from nbautograd.core.display import Phrase
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private import library
@@ -300,7 +301,7 @@ class Problem:
             draw: another number lets the function draw other random numbers.
         """
         self.meter.count()
-        self.numbers.seed(self.seed + draw)
+        self.numbers.seed(draws.child(self.seed, draw) if draw else self.seed)
         self.shared.put_back_values()
         try:
             if not self._differentiates:

@@ -32,6 +32,7 @@ from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.problem import Outputs, Problem, own_method, pullback, separate_context
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
 from nbautograd.core.numerics.constants import OF_SUMS
 from nbautograd.core.stumbles import RAISED, hands_over, is_ours, users_errors
@@ -214,7 +215,7 @@ def inputs_laid_out(problem: Problem) -> Iterator[Variant]:
         def bears_out(k: int, found: Answer, right: Answer) -> bool:
             if not _beyond_rounding(problem, outputs, both, k, found, right):
                 return False
-            other = problem.seed + 1  # random numbers are drawn in the order of memory
+            other = draws.child(problem.seed, "other")  # random numbers are drawn in the order of memory
             if problem.numbers.drawn or not all(map(agree_bitwise, problem.call(), problem.call(seed=other))):
                 return False
             if k < first:
@@ -222,7 +223,7 @@ def inputs_laid_out(problem: Problem) -> Iterator[Variant]:
             if agree_relative(found[k], right[k], rel, rounding_level(problem.call(), problem.inputs)):
                 return False
             # not the gradient of the forward in this very layout
-            seeds = (problem.seed + turn for turn in TWICE)
+            seeds = (draws.child(problem.seed, turn) for turn in TWICE)
             truths = [directional_derivative(problem, odd, k - first, v, seed, change) for seed in seeds]
             return all(truth is not None and not truth.agrees(found[k]) for truth in truths)
 
@@ -395,7 +396,7 @@ def over_reverse(problem: Problem, derived: Problem) -> Iterator[Variant]:
     if not own_method(problem.cls, "jvp"):
         return
     outputs, directions = derived.call(), [u[0] for u in _directions(derived, 1)]
-    generator = torch.Generator().manual_seed(derived.seed)
+    generator = draws.generator(derived.seed, "weights")
     weights = [torch.randn(y.shape, generator=generator, dtype=y.dtype) for y in outputs]
 
     def expected() -> Answer:
@@ -425,7 +426,7 @@ def _terms(pairs: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
 
 
 def _directions(problem: Problem, count: int) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(problem.seed)
+    generator = draws.generator(problem.seed, "directions")
     leaves = (problem.inputs[i] for i in problem.differentiable)
     return [torch.randn((count, *x.shape), generator=generator, dtype=x.dtype).to(x.device) for x in leaves]
 

@@ -29,6 +29,7 @@ from nbautograd.core.checking.problem import Outputs, Problem, functions_of
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.arrays import to_array
 from nbautograd.core.numerics.compare import agree_within_rounding
 from nbautograd.core.stumbles import RAISED, is_ours
@@ -331,7 +332,7 @@ def restrict_to_directions(problem: Problem, seed: int, directions: int, togethe
     moved = [problem.inputs[i].detach() for i in problem.differentiable]
     if any(t.is_complex() for t in (*outputs, *moved)):
         return None
-    generator = torch.Generator().manual_seed(seed)
+    generator = draws.generator(seed, "few")
     places = [_places(x, generator, directions, together or x.numel()) for x in moved]
     weights = [torch.randn(directions, y.numel(), generator=generator, dtype=torch.float64).to(y) for y in outputs]
 

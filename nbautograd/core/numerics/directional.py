@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.arrays import Array
 
 Number = TypeVar("Number", float, Array)
@@ -87,7 +88,7 @@ def slope_at_zero(
 
 def random_direction(x: Tensor, seed: int) -> Tensor:
     """Draw a direction that moves each element by a part of itself: logs, roots, 1/x stay inside their domain."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = draws.generator(seed, "direction")
     size = x.abs() if x.is_complex() else x.abs().double()
     mean = float(size.mean()) if size.numel() else 0.0
     typical = mean if mean > 0 else 1.0

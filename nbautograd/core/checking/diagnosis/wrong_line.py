@@ -32,6 +32,7 @@ from nbautograd.core.checking.problem import Problem, pullback
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Phrase
 from nbautograd.core.forks import cached
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import any_errors, hands_over, users_errors
 from nbautograd.core.trace import Trace, TracedCall
@@ -304,7 +305,7 @@ class _Place:
 
     def is_returned(self, key: Key, which: int) -> bool:
         """Return True if whatever a result is, that is the gradient which comes out."""
-        drawn = torch.Generator().manual_seed(1)
+        drawn = draws.generator(self.at.seed, "noise")
         noise = torch.randn(self.steps[key].value.shape, generator=drawn, dtype=torch.float64)
         with users_errors():
             got, steps = self.run(self.at, {key: lambda t: t + noise.to(t)})

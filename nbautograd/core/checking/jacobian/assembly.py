@@ -23,6 +23,7 @@ from nbautograd.core.checking.jacobian.structure import pull_back
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.progress import PARTS, Progress
 from nbautograd.core.forks import cached
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.arrays import Array, epsilon, from_array, real_shape, to_array
 from nbautograd.core.numerics.constants import (
     BACKWARD_ROUNDINGS,
@@ -108,7 +109,7 @@ class Assembly:
         self._limit = allowed_elements(MOST_ENTRIES)
         self.problem, self.outputs = problem, outputs
         self.wanted = problem.differentiable_outputs(outputs)
-        self.random = np.random.default_rng(problem.seed)
+        self.random = draws.array_generator(problem.seed, "probes")
         leaves = [outputs.inputs[i] for i in problem.differentiable]
         self.rows = [Rows(problem, outputs[i], leaves, self.progress, outputs) for i in self.wanted]
         self._epsilon = max(map(epsilon, (*leaves, *(outputs[i] for i in self.wanted))), default=0.0)
@@ -254,7 +255,8 @@ class Assembly:
             answers = rows.one(probe)
             v = [from_array(probe, y) if k == self.wanted[i] else None for k, y in enumerate(self.outputs)]
             gradients = [from_array(g, x) for g, x in zip(answers, rows.leaves, strict=True)]
-            seeds = (self.problem.seed, self.problem.seed + 1)  # in one direction terms may cancel, and curvature rule
+            # in one direction terms may cancel, and curvature rule
+            seeds = (draws.child(self.problem.seed, k) for k in (0, 1))
             if not any(borne_out(self.problem, self.outputs, v, gradients, seed) for seed in seeds):
                 return {}
             data = self._fill(i, layouts, rows)
@@ -422,7 +424,7 @@ def nudged(problem: Problem, ulps: float, inputs: Sequence[Any] | None = None) -
 
     Each element up or down by chance: a matrix that is scaled as a whole stays as well or ill conditioned as it is.
     """
-    generator = torch.Generator().manual_seed(round(abs(ulps)))
+    generator = draws.generator(problem.seed, "last bits", round(abs(ulps)))
 
     def moved(x: Tensor) -> Tensor:
         sign = (2 * torch.randint(2, x.shape, generator=generator) - 1).to(x.device, x.dtype)

@@ -17,6 +17,7 @@ from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem, pullback, separate_context
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.forks import cached
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.arrays import (
     Array,
     as_array,
@@ -320,17 +321,17 @@ class Forward:
         if all(map(agree_within_rounding, exact, rough, bounds)):
             return True
         blur = [np.zeros(values.shape) for values in exact]
-        for seed in range(MOVES):
-            up, down = (self._changes(inputs, exact, seed, sign) for sign in (1.0, -1.0))
+        for turn in range(MOVES):
+            up, down = (self._changes(inputs, exact, turn, sign) for sign in (1.0, -1.0))
             blur = [np.fmax(known, np.fmin(a, b)) for known, a, b in zip(blur, up, down, strict=True)]
         by_entry = zip(exact, rough, blur, bounds, strict=True)
         return all(
             agree_within(a, b, np.maximum(ERROR_BARS * c, bound * np.abs(a))).all() for a, b, c, bound in by_entry
         )
 
-    def _changes(self, inputs: tuple[Any, ...], values: list[Array], seed: int, sign: float) -> list[Array]:
+    def _changes(self, inputs: tuple[Any, ...], values: list[Array], turn: int, sign: float) -> list[Array]:
         """Return how far the values move when each number of the inputs moves by a last bit of what it was given in."""
-        random, moved = torch.Generator().manual_seed(seed), []
+        random, moved = draws.generator(self.problem.seed, "last bits", turn), []
         for given, item in zip(self.base, inputs, strict=True):
             if item is given:
                 moved.append(prepared_inputs.copy(item))

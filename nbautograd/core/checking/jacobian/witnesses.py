@@ -13,6 +13,7 @@ from torch import Tensor
 from nbautograd.core.checking.jacobian.assembly import Assembly
 from nbautograd.core.checking.jacobian.layout import Matrices
 from nbautograd.core.checking.problem import own_method
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.arrays import Array, from_array, to_array
 from nbautograd.core.numerics.compare import agree_in_sum, agree_within
 from nbautograd.core.numerics.constants import SIGNIFICANT, SMALL_IN_ROW, SUM_ROUNDINGS
@@ -105,7 +106,7 @@ class JvpWitness:
         if self.absent:
             return Testimony(absent=self.absent)
         probe, answers = self.assembly.probes[i]
-        direction: Array = np.asarray(np.random.default_rng(self.problem.seed + 2).normal(size=answers[j].shape))
+        direction: Array = np.asarray(draws.array_generator(self.problem.seed, "jvp").normal(size=answers[j].shape))
         with users_errors() as guard:
             tangent = self._tangent(self.assembly.wanted[i], j, direction)
         if guard.failed:

@@ -39,6 +39,7 @@ from nbautograd.core.checking.quiet import FilledMemory
 from nbautograd.core.checking.relations import Answer, Variant, relation
 from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.findings import Finding, Kind, Phrase
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, INEXACT, PLAINLY
 from nbautograd.core.stumbles import users_errors
@@ -88,7 +89,7 @@ def state(problem: Problem, noisy: bool = False) -> Iterator[Finding]:
     for name in changed[:1]:
         found = rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name)
         told.append(dataclasses.replace(found, kind=kind))
-    seeds = (problem.seed, problem.seed if noisy else problem.seed ^ 1)
+    seeds = (problem.seed, problem.seed if noisy else draws.child(problem.seed, "other"))
     told = told or list(repeated(problem, outputs, v, first.gradients, seeds))
     yield from told
     if not told:
@@ -193,7 +194,7 @@ def gradients_written(problem: Problem) -> Iterator[Finding]:
 
 def _confirmed(problem: Problem, tensors: Sequence[Tensor]) -> bool:
     agreed = list[bool]()
-    for seed in range(DIRECTIONS):
+    for seed in (draws.child(problem.seed, k) for k in range(DIRECTIONS)):
         outputs = problem.call()
         v = cotangents(problem, outputs, seed)
         for x in tensors:

@@ -21,6 +21,7 @@ from nbautograd.core.checking.phrases import about
 from nbautograd.core.checking.points import points
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.findings import Finding, Phrase
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.numerics.constants import BACKWARD_ROUNDINGS, INEXACT, LINEAR, LOOSEST, OF_SUMS, ROUNDED, SCALED
 
@@ -76,7 +77,7 @@ def linearity(
 
 def _asked(problem: Problem, outputs: Outputs, without: Container[int] = ()) -> tuple[Any, ...]:
     """Return cotangents, none at some outputs, and the gradients for none of them, multiples, others and a sum."""
-    drawn = (cotangents(problem, outputs, problem.seed + k) for k in (0, 1))
+    drawn = (cotangents(problem, outputs, draws.child(problem.seed, k)) for k in (0, 1))
     v, w = ([None if o in without else t for o, t in enumerate(u)] for u in drawn)
     both = [None if a is None or b is None else a + b for a, b in zip(v, w, strict=True)]
     zero, other, added = (_dense(problem, outputs, u) for u in (_scaled(v, 0.0), w, both))

@@ -33,6 +33,7 @@ from nbautograd.core.contract import call_rules, rules
 from nbautograd.core.contract.rules import Seen
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.numerics.constants import ABOUT_ZERO, CLEAR
 from nbautograd.core.recording.record import OWN_CALL, CallRecord, CtxRecord, InstrumentedFunction
@@ -217,11 +218,12 @@ def _wrongly_marked(problem: Problem, outputs: Outputs, k: int) -> Iterator[Find
     A mistake is proved where backward computes with that gradient, which never arrives; a fused kernel that returns
     its statistics and ignores their gradients may well mean it.
     """
-    generator = torch.Generator().manual_seed(problem.seed)
+    generator = draws.generator(problem.seed, "marked")
     weights: list[Tensor | None] = [None] * len(outputs)
     weights[k] = torch.randn(outputs[k].shape, generator=generator, dtype=outputs[k].dtype)
     for which, position in enumerate(problem.differentiable):
-        slopes = [directional_derivative(problem, problem.fresh(), which, weights, problem.seed + s) for s in (0, 1)]
+        seeds = (draws.child(problem.seed, k) for k in (0, 1))
+        slopes = [directional_derivative(problem, problem.fresh(), which, weights, seed) for seed in seeds]
         if all(s is not None and abs(s.slope) > CLEAR * s.error + ABOUT_ZERO for s in slopes):
             names = {"output": problem.output_names[k], "input": problem.input_names[position]}
             line = marking_line(problem) or phrases.method_line(problem, "forward")

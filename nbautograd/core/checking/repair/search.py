@@ -44,6 +44,7 @@ from nbautograd.core.checking.repair.script import (
 from nbautograd.core.checking.repair.values import KnownValues, Span, idle, noted_values, span
 from nbautograd.core.checking.repair.verification_points import ANOTHER_SHAPE, ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.stumbles import any_errors, users_errors
 
@@ -270,7 +271,7 @@ class Repair:
 
     def _depends(self, which: int) -> bool:
         """Return True where outputs change with an input: if flat between jumps, None mends nothing."""
-        generator = torch.Generator().manual_seed(self.problem.seed)
+        generator = draws.generator(self.problem.seed, "depends")
         place = (self.problem.differentiable[which],)
         with users_errors():
             here = self.problem.call()

@@ -18,6 +18,7 @@ from nbautograd.core.checking.jacobian.central_differences import Columns, Direc
 from nbautograd.core.checking.jacobian.forward_values import CHUNK_ELEMENTS, Values
 from nbautograd.core.checking.jacobian.layout import BlockLayout
 from nbautograd.core.checking.steps import ladder
+from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.constants import ERROR_BARS
 from nbautograd.core.numerics.directional import richardson
@@ -334,7 +335,7 @@ def sample_of(chosen: Array, differences: Array, seed: int) -> Array:
         return chosen
     size = np.nan_to_num(differences.reshape(-1)[at], nan=np.inf)
     order = np.argpartition(-size, WORST)
-    drawn = np.random.default_rng(seed).choice(order[WORST:], DRAWN, replace=False)
+    drawn = draws.array_generator(seed, "sample").choice(order[WORST:], DRAWN, replace=False)
     sample = np.zeros_like(chosen)
     sample.reshape(-1)[at[np.concatenate([order[:WORST], drawn])]] = True
     return sample

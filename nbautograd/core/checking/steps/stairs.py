@@ -23,6 +23,7 @@ from nbautograd.core.checking.jacobian.central_differences import unit_scale
 from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.numerics.draws import array_generator, generator
 from nbautograd.core.stumbles import users_errors
 
 # how far away is looked, in standard deviations of a random move of each element; of max(1, |x|)
@@ -147,10 +148,10 @@ class Stairs:
         """Return calls at other inputs: near ones, and random ones about zero; none that forward does not take."""
         if self._elsewhere is None:
             self._elsewhere = []
-            generator = torch.Generator().manual_seed(self.problem.seed + 13)
+            numbers = generator(self.problem.seed, "elsewhere")
 
             def moved(x: Tensor, about: float, size: float) -> Tensor:
-                return about * x + size * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
+                return about * x + size * torch.randn(x.shape, generator=numbers, dtype=x.dtype).to(x.device)
 
             for about, size in ((1, 1.0), (0, 0.3), (1, 3.0), (0, 3.0)):
                 with users_errors():
@@ -170,7 +171,7 @@ class Stairs:
 
     def _flat_along_all(self, j: int) -> tuple[list[bool], list[bool]]:
         """Move all elements of an input at random; say which outputs are level at the input, and which are flat."""
-        forward, random = self.forward, np.random.default_rng(0)
+        forward, random = self.forward, array_generator(self.problem.seed, "flat")
         point, scale = forward.points[j], unit_scale(forward, j)
         none = [False] * len(forward.values)
         if not point.size:
@@ -205,7 +206,7 @@ class Stairs:
 
         Almost none beside the change, and beside what backward says: a slope of that size can be compared with it.
         """
-        forward, random = self.forward, np.random.default_rng(1)
+        forward, random = self.forward, array_generator(self.problem.seed, "flat by entries")
         point, flat = forward.points[j], [False] * len(forward.values)
         if point.size <= FIRST or self.outputs.inputs[self.problem.differentiable[j]].is_complex():
             return flat
@@ -288,7 +289,7 @@ class Stairs:
 
     def _jumps_on_the_way(self, j: int) -> list[bool]:
         """Scale an input from a third to three times its value; return for each output if many values jump."""
-        point, random = self.forward.points[j], np.random.default_rng(2)
+        point, random = self.forward.points[j], array_generator(self.problem.seed, "on the way")
         lots = random.random(point.shape) - 0.5
         rates = np.copysign(0.5 + np.abs(lots), lots) * WAY
         size = np.abs(point).mean() or 1.0
