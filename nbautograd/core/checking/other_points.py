@@ -15,9 +15,14 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.stumbles import users_errors
+from nbautograd.core.torch_private.tensors import repeated_up_to
 
 Slot = tuple[int, int]  # (input, dimension)
 LISTS = (list, tuple, torch.Size)
+
+# Random numbers after which those of a large tensor repeat, primes: no dimension is a multiple of one, and where its
+# values come again they have other factors. One for each entry would take a tenth of a comparison.
+PERIODS = (65_537, 65_539)
 
 
 def nearby_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:
@@ -217,11 +222,11 @@ def refilled(item: Tensor, shape: Sequence[int], generator: torch.Generator) -> 
         return torch.randperm(count, generator=generator).to(pool).reshape(shape)  # as the user's, each number once
     if whole(item) and item.dim() == len(shape) > 1:
         return _slices(item, shape, generator)
-    places = torch.randint(len(pool), (count,), generator=generator).to(pool.device)
-    picked = pool.index_select(0, places).reshape(shape)
+    places = torch.randint(len(pool), (min(count, PERIODS[0]),), generator=generator).to(pool.device)
+    picked = repeated_up_to(count, pool.index_select(0, places)).reshape(shape)
     if item.is_floating_point() and item.requires_grad:
-        factor = torch.empty(shape).uniform_(0.8, 1.2, generator=generator)
-        picked = picked * factor.to(item.dtype)
+        factor = torch.empty(min(count, PERIODS[1])).uniform_(0.8, 1.2, generator=generator).to(pool)
+        picked = picked * repeated_up_to(count, factor).reshape(shape)
     return _of_its_kind(picked, item).requires_grad_(item.requires_grad)
 
 

@@ -208,7 +208,11 @@ class Yardstick:
         # what the entries of a line are sums of may have been rounded once for all of them, so that a line, too, is
         # one sample: beside its neighbours, whose terms are as large where its own cancel
         each = lines if lines.dim() > 1 else self.squares
-        known = _known(each.cpu().numpy(), count, count * (self.golden.numel() // each.numel()), self.known)
+        known = float(
+            _known(each.cpu().numpy().reshape(1, -1), count, count * (self.golden.numel() // each.numel()), self.known)[
+                0
+            ]
+        )
         least = max(float(lines.mean()), (UNKNOWN * self.unit * self.size) ** 2)
         lines.mul_(count).add_(PRIOR * least).mul_(PRIOR / (least or 1.0) / (count + PRIOR))
         # roots in float32 take a fifth of the time; none is too small or too large for it, beside the mean square
@@ -289,7 +293,7 @@ class Yardstick:
         golden, norm, apart = others.transpose(1, 0, 2)
         squares, count = np.square(correct).mean(1), correct.shape[1]
         shares = _quotient(np.stack((squares, apart, golden**2)), norm)
-        known = tuple(_known(one, count, count, self.known) for one in shares[0])
+        known = tuple(_known(shares[0], count, count, self.known).tolist())
         shares = shares.mean(-1, keepdims=True)
         pooled, usual = shares[:2] * norm * PRIOR
         # what cancels in the reference, as the errors of a line from which its mean was taken last, need not elsewhere
@@ -395,8 +399,8 @@ def rms(tensor: Tensor) -> float:
     return float(torch.linalg.vector_norm(tensor)) / math.sqrt(tensor.numel()) if tensor.numel() else 0.0
 
 
-def _known(variances: Array, count: int, each: int, most: int) -> float:
-    """Return how many samples a variance rests on: its own, and others as far as all are alike.
+def _known(variances: Array, count: int, each: int, most: int) -> Array:
+    """Return how many samples a variance rests on: its own, and others of its row as far as all are alike.
 
     Variances that vary as 1 / chi^2 of d0 degrees have a relative variance of 2 / (d0 - 4). What was estimated from
     few numbers varies beyond that.
@@ -407,9 +411,9 @@ def _known(variances: Array, count: int, each: int, most: int) -> float:
         each: numbers that each was estimated from.
         most: numbers in all.
     """
-    mean = float(variances.mean())
-    seen = 1 + float(variances.var()) / mean**2 if mean else 1.0
-    return count + PRIOR + 2 / max(seen / (1 + 2 / each) - 1, 2 / most)
+    seen = 1 + _quotient(variances.var(-1), variances.mean(-1) ** 2)
+    known: Array = count + PRIOR + 2 / np.maximum(seen / (1 + 2 / each) - 1, 2 / most)
+    return known
 
 
 def _some(tensor: Tensor) -> Array:

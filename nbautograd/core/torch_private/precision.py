@@ -13,6 +13,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from nbautograd.core import pytrees
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private.dispatch import ThreadDispatchMode
+from nbautograd.core.torch_private.tensors import repeated_up_to
 
 TABLE = 65_537  # a prime, so that no dimension is a multiple of it; random numbers would cost most of a run
 
@@ -74,8 +75,7 @@ def _replayed(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], drawn: Mapping[tuple[str, torch.Size], Iterator[Tensor]]
 ) -> Any:
     """Return what an operation drew in another run, in this one's dtype; NotImplemented where it drew nothing."""
-    name = _name(func)
-    if not drawn or name not in _RANDOM:
+    if not drawn or (name := _name(func)) not in _RANDOM:
         return NotImplemented
     given = args[0] if args else kwargs.get("size", ())
     shape = given.shape if isinstance(given, Tensor) else torch.Size([given] if isinstance(given, int) else given)
@@ -225,8 +225,7 @@ def _shifts(tensor: Tensor, generator: torch.Generator) -> Tensor:
     """Return random numbers from -0.5 to 0.5 for all elements; beyond ``TABLE`` of them they repeat."""
     count = tensor.numel()
     options: dict[str, Any] = {"generator": generator, "dtype": torch.float64, "device": tensor.device}
-    table = torch.rand(min(count, TABLE), **options).sub_(0.5)
-    return (table if count <= TABLE else table.repeat(-(-count // TABLE))[:count]).reshape(tensor.shape)
+    return repeated_up_to(count, torch.rand(min(count, TABLE), **options).sub_(0.5)).reshape(tensor.shape)
 
 
 @cache
@@ -263,7 +262,7 @@ def _widened(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     for value in (*args, *kwargs.values()):  # of each operation, so without a generator for each argument
         if isinstance(value, Tensor):
             dtypes.add(value.dtype)
-        elif isinstance(value, (list, tuple, Mapping)):
+        elif isinstance(value, (list, tuple, dict)):
             dtypes.update(t.dtype for t in pytrees.tensors(value))
     if torch.float64 not in dtypes or dtypes.isdisjoint(COARSER) or _aliases(func):
         return args, kwargs
