@@ -28,7 +28,7 @@ class TracedCall(NamedTuple):
     Attributes:
         frame: of the method.
         func: that was called.
-        args: its positional arguments.
+        args: its arguments, those by keyword last.
         result: of the call.
     """
 
@@ -75,7 +75,8 @@ class Trace(TorchFunctionMode):
         self.frame = frame
         self.before(frame)
         args = self.given(frame, args)
-        return self.after(TracedCall(frame, func, args, func(*args, **(kwargs or {}))))
+        named = kwargs or {}
+        return self.after(TracedCall(frame, func, (*args, *named.values()), func(*args, **named)))
 
     def given(self, frame: FrameType, args: Sequence[Any]) -> Sequence[Any]:
         """Return what stands in the place of a call's positional arguments."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -181,15 +182,36 @@ def test_autograd_of_forward_counts_only_where_a_difference_bears_it_out() -> No
 
 
 HEADS, THREE = 4, 3
+SCALES, setting = [torch.tensor(0.7)], SimpleNamespace(k=0.7, alpha=0.25)
 rows = torch.ones(3, 3)  # a variable of the notebook, called as an argument of forward is
-DividedByAGlobal = Fn.of("DividedByAGlobal", "rows: return rows.t() / HEADS", "g: return g.t()")
-TimesAGlobal = Fn.of("TimesAGlobal", "rows: save(rows); return rows * THREE", "g: return g")
+
+
+def scale():
+    return 1 / setting.k
+
+
+OUTSIDE = [
+    Fn.of("DividedByAGlobal", "rows: return rows.t() / HEADS", "g: return g.t()"),
+    Fn.of("TimesAGlobal", "rows: save(rows); return rows * THREE", "g: return g"),
+    Fn.of("TimesASetting", "x: return x * setting.k", "g: return g"),
+    Fn.of("TimesWhatASettingLeaves", "x: return x * (1 - setting.k)", "g: return g"),
+    Fn.of("TimesAnItem", "x: return x * SCALES[0]", "g: return g"),
+    Fn.of("TimesAHelper", "x: return x * scale()", "g: return g"),
+    Fn.of("AddedByASetting", "x: return torch.sub(x, x, alpha=setting.alpha)", "g: return g"),
+]
 Untransposed = Fn.of("Untransposed", "rows: return rows.t() / HEADS", "g: return g / HEADS")
+OnCtx = Fn.of("OnCtx", "x: ctx.k = setting.k; return x * setting.k", "g: return g")
+WrittenOut = Fn.of("WrittenOut", "x: return x * 0.7 * x.shape[0]", "g: return g * len(g)")
 
 
 @pytest.mark.parametrize(
     ("function", "fix"),
-    [(DividedByAGlobal, []), (TimesAGlobal, []), (Untransposed, ["return g.t() / HEADS"])],
+    [
+        *((one, []) for one in OUTSIDE),
+        (Untransposed, ["return g.t() / HEADS"]),
+        (OnCtx, ["return g * ctx.k"]),
+        (WrittenOut, ["return g * len(g) * 0.7"]),
+    ],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_no_fix_holds_for_one_value_of_what_is_read_outside_the_function(function, fix) -> None:

@@ -365,9 +365,14 @@ def names(script: Script) -> list[str]:
 
 
 def numbers_in(text: str) -> set[float]:
-    """Return the numbers that a text writes out."""
-    found = (getattr(n, "value", None) for n in ast.walk(ast.parse(text)))
-    return {float(n) for n in found if isinstance(n, (int, float)) and not isinstance(n, bool)}
+    """Return the numbers that a text writes out, fractions of two of them as well."""
+    found: list[Any] = []
+    for node in ast.walk(ast.parse(text)):
+        pair = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else (node,)
+        values: list[Any] = [getattr(n, "value", None) for n in pair]
+        values = [value for value in values if type(value) in (int, float)]
+        found += values if len(pair) == 1 else [values[0] / values[1]] if len(values) == 2 and values[1] else []
+    return set(map(float, found))
 
 
 def dims(function: Any) -> list[str]:

@@ -26,7 +26,7 @@ from nbautograd.core.checking.point import GIVEN, Point
 from nbautograd.core.checking.points import SINGLES, points
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
-from nbautograd.core.checking.repair.factors import Factors
+from nbautograd.core.checking.repair.factors import Factors, comes_from
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.kinds import ANY, SENTENCES
 from nbautograd.core.checking.repair.script import (
@@ -41,7 +41,7 @@ from nbautograd.core.checking.repair.script import (
     says_nothing,
     strangeness,
 )
-from nbautograd.core.checking.repair.values import KnownValues, Span, idle, noted_values, span
+from nbautograd.core.checking.repair.values import KnownValues, Span, idle, noted_values, settings, span
 from nbautograd.core.checking.repair.verification_points import ANOTHER_SHAPE, ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.numerics import draws
@@ -120,6 +120,7 @@ class Repair:
         if self.script is not None and away and indexes(self.script.tree):
             self.script = None
         self._stream, self._stages = points(self.problem), dict[str, Stages]()
+        self._outside: set[float] | None = None  # numbers that forward takes from outside, once they are asked for
         self._counts = set[int]()  # ids of the expressions that are, or may be, whole numbers
         self.right: frozenset[int] = frozenset()
         self.kept: frozenset[int] = frozenset()
@@ -168,25 +169,26 @@ class Repair:
             refuted = enough or says_nothing(text, script.text)
             refuted = refuted or self._large_enough(script, edit, stages, inputs)
             refuted = refuted or self._unseen(script, text, stages, inputs)
-            if not refuted and not self._from_outside(text):
+            if not refuted and not self._from_outside(text, stages):
                 found.append(Mended(script.tidied(edit.changes), inputs, edit.cost, tuple(edit.kind.split(BOTH))))
         return self._whole(found, stages, wrong)
 
-    def _from_outside(self, text: str) -> bool:
-        """Return True for a change that writes out a number that is read outside the Function, or reads a tensor there.
+    def _from_outside(self, text: str, stages: Stages) -> bool:
+        """Return True for a change that writes out a number from outside the Function, or reads a name there.
 
-        There it may be another, and no point has another one. A name of forward's that backward lacks is such a tensor
+        There it may be another, and no point has another one. A name of forward's that backward lacks is such a name
         where a variable of the notebook has it.
         """
         assert self.script is not None
-        cls, user = self.problem.cls, self.script.function
-        read = (*names_outside(user, cls), *vars(cls).items())  # without Python 3.13's __firstlineno__
-        outside = {float(value) for name, value in read if type(value) in (int, float) and not name.startswith("__")}
+        user, new = self.script.function, numbers_in(text) - numbers_in(self.script.text)
         brought = user_source.names_read(ast.parse(text)) - user_source.names_read(self.script.tree)
-        held = (user.__globals__.get(name) for name in brought)
-        return bool(outside & (numbers_in(text) - numbers_in(self.script.text))) or any(
-            isinstance(value, (Tensor, int, float)) for value in held
-        )
+        if any(isinstance(user.__globals__.get(name), (Tensor, int, float)) for name in brought):
+            return True
+        if new and self._outside is None:
+            read = (*names_outside(user, self.problem.cls), *vars(self.problem.cls).items())
+            named = {float(value) for name, value in read if type(value) in (int, float) and not name.startswith("__")}
+            self._outside = named | settings({id(at.point.inputs): at.point for at in stages}.values())
+        return any(comes_from(number, other) for number in new for other in self._outside or ())
 
     def _large_enough(self, script: Script, edit: Edit, stages: Stages, mended: frozenset[int]) -> bool:
         """Return True for a number that only has to be large enough, as the end of a loop: one more mends it too."""
