@@ -7,7 +7,7 @@ import { framed } from "./frames.js";
 import { canRepaint, foldButtons, repaint, unfold, wholeButton } from "./folds.js";
 import { legend } from "./legend.js";
 import { lenses } from "./lenses.js";
-import { boxDetail, linked, wrongEdges } from "./node.js";
+import { boxDetail, linked } from "./node.js";
 import { Outline } from "./outline.js";
 import { overview } from "./overview.js";
 import { Scene } from "./scene.js";
@@ -108,11 +108,8 @@ class LayoutView {
     this.#page = page;
     this.#state = state;
     this.#scene = new Scene(page, layout, frames);
-    const wrong = wrongEdges(state);
-    /** @param {import("./scene.js").Path} path */
-    const isWrong = (path) => path.edges.some((i) => wrong.has(i));
     const reached = new Set(layout.paths.filter(isWrong).map((path) => path.target));
-    if (wrong.size)
+    if (reached.size)
       this.#scene.mark("wrong", (key, path) => (path ? isWrong(path) : reached.has(key)));
     this.#first = this.#scene.pinned;
     const { drawing } = this.#scene,
@@ -307,6 +304,9 @@ class LayoutView {
     return whole;
   }
 }
+
+/** @param {import("./scene.js").Path} path */
+const isWrong = (path) => path.style === "wrong";
 
 /** @param {Event} event @returns {string | null | undefined} the key of the box it happened at */
 const keyAt = (event) =>

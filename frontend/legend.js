@@ -47,6 +47,7 @@ function list(page, { boxes, paths }) {
     ...KINDS.filter((kind) => kinds.has(kind)).map((kind) => row(boxSign(kind), kind)),
     paths.length > 0 && row(edgeSign(""), "edge"),
     ...STYLES.filter((style) => styles.has(style)).map((style) => row(edgeSign(style), style)),
+    has(/^✗/) && written("✗", "wrong"),
     has(/\|g\|/) && written("|g|", "norm"),
     has(/Σ/) && written("Σ n", "sum"),
     has(/(^| )×\d/) && written("×n", "times"),

@@ -95,17 +95,6 @@ const reported = (state, node) =>
   node?.kind === "function" &&
   (!state.function || node.name.replace(/Backward$/, "") === state.function);
 
-/** @param {import("./types").GraphView} state @returns {Set<number>} the edges of the Function's gradients that the report calls wrong */
-export function wrongEdges(state) {
-  const wrong = (state.blocks ?? [])
-    .filter(({ verdict }) => verdict === "mismatch")
-    .map((block) => block.input_name);
-  const found = state.edges.flatMap((edge, i) =>
-    reported(state, state.nodes[edge.source]) && wrong.includes(edge.name) ? [i] : [],
-  );
-  return new Set(found);
-}
-
 /**
  * What is selected along with a custom Function's node: its call and, where it was checked, its block.
  * @param {Page} page

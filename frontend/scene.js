@@ -1,7 +1,6 @@
 // The boxes and edges of a laid-out graph, of which only those in sight are in the page.
 
 import { fill, svg } from "./dom.js";
-import { SIGNS } from "./verdicts.js";
 
 /** @typedef {import("./states").Box} Box */
 /** @typedef {import("./states").Path} Path */
@@ -130,15 +129,14 @@ export class Scene {
 
   /** @param {Box} box its name and where its gradients go, in words */
   describe(box) {
-    const to = (this.#outgoing.get(box.key) ?? []).slice(0, TOLD).map((path) => {
-      const wrong = this.#looks.wrong?.(box.key, path) ? this.#page.word("verdict", "wrong") : "";
-      return this.#page
+    const to = (this.#outgoing.get(box.key) ?? []).slice(0, TOLD).map((path) =>
+      this.#page
         .t("goes_to", {
           name: firstLine(/** @type {Box} */ (this.boxes.get(path.target))),
-          what: `${path.label} ${wrong}`,
+          what: path.style === "wrong" ? this.#page.word("verdict", "wrong") : path.label,
         })
-        .trim();
-    });
+        .trim(),
+    );
     return [nameOf(box).replaceAll("\n", ", "), ...to].join(this.#page.t("semicolon"));
   }
 
@@ -176,8 +174,7 @@ export class Scene {
     if (group.getAttribute("class") !== look) group.setAttribute("class", look);
     if (this.#style || group.hasAttribute("style"))
       group.setAttribute("style", this.#style?.(item) ?? "");
-    if (!isPath(item)) setTag(group, [-5, 16], this.#tag?.(item) ?? "", "end");
-    else setTag(group, aboveLabel(item), names.includes("wrong") ? SIGNS.wrong[0] : "");
+    if (!isPath(item)) setTag(group, this.#tag?.(item) ?? "");
   }
 }
 
@@ -271,21 +268,12 @@ export function boxGroup(box) {
   );
 }
 
-/** @param {Path} path @returns {[number, number]} where a word about it stands */
-const aboveLabel = ({ label, label_x, label_y, points }) =>
-  label
-    ? [label_x, label_y - 13]
-    : [
-        (points[0][0] + points[points.length - 1][0]) / 2 + 6,
-        (points[0][1] + points[points.length - 1][1]) / 2 - 6,
-      ];
-
-/** @param {SVGGElement} group @param {[number, number]} place @param {string} words @param {string} [anchor] */
-function setTag(group, [x, y], words, anchor = "start") {
+/** @param {SVGGElement} group @param {string} words */
+function setTag(group, words) {
   const old = group.querySelector(".tag");
   if ((old?.textContent ?? "") === words) return;
   old?.remove();
-  if (words) group.append(svg("text", { class: "tag", x, y, "text-anchor": anchor }, words));
+  if (words) group.append(svg("text", { class: "tag", x: -5, y: 16, "text-anchor": "end" }, words));
 }
 
 /** @param {Path} path */
@@ -293,6 +281,7 @@ export function pathGroup(path) {
   return svg(
     "g",
     { class: looksOf(path) },
+    path.title && svg("title", null, path.title),
     svg("path", { d: course(path), "marker-end": "url(#nbag-arrow)" }),
     path.label && svg("text", { x: path.label_x, y: path.label_y }, path.label),
   );

@@ -47,6 +47,7 @@ export interface Path {
   label_x: number;
   label_y: number;
   style: string;
+  title: string;
 }
 
 /** A laid-out graph: plain data, JSON-ready by ``to_dict()``. */

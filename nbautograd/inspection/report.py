@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbautograd.core import stumbles
+from nbautograd.core.checked import wrong_gradients
 from nbautograd.core.checking.backward_call import cotangents
 from nbautograd.core.checking.block import GradcheckReport, JacobianReport, Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, OutOfBudgetError, budgeted, validated_budget
@@ -20,6 +21,7 @@ from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.core.findings import validated_hints as allowed
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.core.graphs.nodes import judged
 from nbautograd.core.recording.api import recording
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.stumbles import RAISED, is_ours
@@ -143,7 +145,7 @@ def run_inspection(
         function=run.name,
         gradcheck=checked,
         calls=run.calls,
-        graph=run.graph,
+        graph=run.judged_graph(),
         findings=ranked(checked.findings, limit_findings(noticed, allowed(hints))),
         comparison=_compare(fn, reference, reference_name, inputs, run),
         source=None if run.cls is None else read_source(run.cls),
@@ -211,6 +213,13 @@ class _Run:
     @property
     def cls(self) -> type | None:
         return self.problem.cls
+
+    def judged_graph(self) -> AutogradGraph | None:
+        """Return the graph as the check that ran since has judged its gradients."""
+        if self.graph is None or self.cls is None:
+            return self.graph
+        wrong = wrong_gradients(self.cls)
+        return judged(self.graph, {node.id: wrong for node in self.graph.nodes if node.function == self.name})
 
     def _recorded(self, given: tuple[Any, ...]) -> CallLog:
         if self.cls is None:

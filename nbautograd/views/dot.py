@@ -93,7 +93,7 @@ def _write(made: Any, graph: AutogradGraph, prefix: str = "") -> None:
         made.node(f"{prefix}n{node.id}", _label(_content(node, fans.get(node.id, 0), dtype)), **look)
     for edge in graph.edges:
         text, style = edge_text(edge, dtype)
-        look = {"color": BAD, "fontcolor": BAD} if style == "bad" else {"style": "dashed"} if style else {}
+        look = {"color": BAD, "fontcolor": BAD} if style in ("bad", "wrong") else {"style": "dashed"} if style else {}
         made.edge(f"{prefix}n{edge.source}", f"{prefix}n{edge.target}", graphviz.escape(text), **look)
     for position, ghost in enumerate(graph.ghosts):  # beside what used its values, else beside the first root
         user = "o0" if ghost.node is None else f"n{ghost.node}"

@@ -82,7 +82,7 @@ def style_sheet(used: Iterable[str]) -> str:
 
 
 LETTERS = {"title": "t", "text": "", "muted": "m", "name": "n", "good": "g", "bad": "r"}
-EDGES = {"": "e", "bad": "x", "zero": "z", "none": "z", "tie": "tie", "same": "same"}
+EDGES = {"": "e", "bad": "x", "wrong": "x", "zero": "z", "none": "z", "tie": "tie", "same": "same"}
 LEGEND = ("tie", "same")  # styles of edges that are explained under the picture
 CORNERS = {"leaf": 11, "portal": 11, "output": 11, "op": 4, "function": 6, "group": 4, "ghost": 11}
 NOTE_LINE, WIDEST_NOTE = 16, 560
@@ -166,7 +166,7 @@ def _used(made: Layout, notes: bool) -> set[str]:
 
 
 def _label_class(path: Path) -> str:
-    return "y" if path.style == "bad" else "l"
+    return "y" if path.style in ("bad", "wrong") else "l"
 
 
 def _edges(paths: Sequence[Path]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from nbautograd.core.graphs.why_none import NoneReason, ask, askable
 from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
 from nbautograd.views.builders.calls import ctx_column, values_column
+from nbautograd.views.builders.graph import wrong_gradients_told
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout, first_layout, layout
 from nbautograd.views.layout.layers import WIDE
@@ -134,7 +135,8 @@ class GraphWidget(ViewWidget):
 
     def make_state(self, value: AutogradGraph) -> GraphState:
         """Return layout and details."""
-        return graph_state(value)
+        state = graph_state(value)
+        return replace(state, notes=[*state.notes, *wrong_gradients_told(value)])
 
     def questions(self) -> dict[str, Question]:
         """Return the questions by which the page opens scopes, asks for details or reasons, or has backward run."""

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from fn import Fn
 from playwright.sync_api import Page, expect
 from torch import nn
 
+import nbautograd
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
@@ -194,6 +196,23 @@ def test_a_function_opens_its_call_and_its_block(show: Any, samples: Any) -> Non
     expect(page.get_by_role("tabpanel", name="Calls").locator('.chip[aria-pressed="true"]')).to_have_text(
         re.compile("forward")
     )
+
+
+DOUBLED = Fn.of("Doubled", "x, w: save(x, w); return x * w", "g: x, w = saved; return 2 * g * w, g * x")
+
+
+@pytest.mark.parametrize("in_report", [False, True])
+def test_a_gradient_that_the_latest_check_found_wrong_is_red_with_a_cross(show: Any, in_report: bool) -> None:
+    x, w = (torch.ones(3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    report = nbautograd.inspect(DOUBLED, x, w)
+    page = show(report, tab="graph") if in_report else show(nbautograd.graph(DOUBLED.apply(x, w), names={"x": x}))
+    edge = page.locator(".edge.wrong")
+    expect(edge).to_have_count(1)
+    expect(edge.locator("text")).to_have_text(re.compile("^✗ "))
+    expect(edge.locator("title")).to_have_text(re.compile("`x` is wrong.*x float64 3"))
+    expect(page.locator(".box.wrong")).to_have_text(re.compile("x"))
+    expect(page.locator(".box.function")).to_have_attribute("aria-label", re.compile("x.*wrong"))
+    expect(page.locator(".graph > .faint", has_text="latest check")).to_have_count(0 if in_report else 1)
 
 
 def test_by_itself_the_graph_shows_a_functions_calls(

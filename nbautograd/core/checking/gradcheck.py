@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nbautograd.core import formats
+from nbautograd.core.checked import note_check
 from nbautograd.core.checking import entry_curve, report_verdict
 from nbautograd.core.checking.block import GradcheckReport, JacobianBlock, JacobianReport, Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
@@ -81,7 +83,20 @@ def gradcheck(
         run = GradcheckRun(Problem(fn, inputs, seed, assume_grad=True), atol, rtol, eps, tell=tell, meant=meant)
         report = _reported(run, order, given, start, clock)
     entry_curve.remember_problem(report, run.problem)
+    if run.problem.cls is not None:
+        note_check(run.problem.cls, dict(_told_gradients(run.problem, report)))
     return report
+
+
+def _told_gradients(problem: Problem, report: GradcheckReport) -> Iterator[tuple[int, Phrase | None]]:
+    """Yield the arguments that were checked, each with the sentence for a picture where its gradient is wrong."""
+    wrong = {i for (_, i), block in report.blocks.items() if block.verdict == "mismatch"}
+    checked = [(report.input_names[i], problem.inputs[i]) for i in problem.differentiable]
+    given = [f"{name} {str(x.dtype).removeprefix('torch.')} {formats.shape(x.shape)}".strip() for name, x in checked]
+    for i in problem.differentiable:
+        if (argument := problem.arguments.get(i)) is not None:
+            said = {"name": report.input_names[i], "function": problem.name, "inputs": ", ".join(given)}
+            yield argument, Phrase("graphs.wrong", **said) if i in wrong else None
 
 
 def _reported(run: GradcheckRun, order: int | None, given: Hints, start: float, clock: Clock) -> GradcheckReport:

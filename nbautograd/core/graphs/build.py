@@ -11,14 +11,16 @@ from typing import Any
 import torch
 from torch import nn
 
+from nbautograd.core.checked import wrong_gradients
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Ghost, Node, Origin, Stale, collector_paused
 from nbautograd.core.graphs.modules import exact_modules, infer_scopes, scope_types
 from nbautograd.core.graphs.names import NamedTensors, Names, tensors_in
-from nbautograd.core.graphs.nodes import EMPTY, Describer, NodeFacts, argument_names, stale_edges
+from nbautograd.core.graphs.nodes import EMPTY, Describer, NodeFacts, arguments_of, judged, stale_edges
 from nbautograd.core.graphs.saved import SavedReader
 from nbautograd.core.graphs.schedule import LEAF, engine_order
 from nbautograd.core.stumbles import ask, hands_over
+from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.nodes import (
     MOST_NODES,
     function_of,
@@ -33,7 +35,6 @@ from nbautograd.core.values import TensorSummary
 
 SAVED_OF_OPS = 300  # in larger graphs only custom Functions tell what they saved
 MOST_TOLD = 3  # sentences of one kind
-NO_NAMES: dict[int, str] = {}
 
 
 def graph(
@@ -231,7 +232,7 @@ class Walk:
         following = [[target for target, _, _ in edges] for edges in self.following]
         cut_off = disconnected_tensors(self.live, self.leaves, self.names)
         told = [Phrase("graphs.ghost", name=ghost.name) for ghost in cut_off]
-        return AutogradGraph(
+        made = AutogradGraph(
             nodes=tuple(nodes),
             edges=tuple([edge for i in range(len(nodes)) for edge in self._edges(nodes[i], nodes, flow)]),
             roots=tuple((node, name) for (node, _), name in zip(self.roots, names, strict=True)),
@@ -245,10 +246,12 @@ class Walk:
             made=flow.made,
             tensors=NamedTensors(self.names.tensors),
         )
+        classes = {i: library.written_as(cls) for i, node in enumerate(self.live) if (cls := function_of(node))}
+        return judged(made, {i: wrong for i, cls in classes.items() if (wrong := wrong_gradients(cls))})
 
     def _edges(self, node: Node, nodes: list[Node], flow: BackwardFlow) -> list[Edge]:
         following = self.following[node.id]
-        names = argument_names(node, [k for _, k, _ in following]) if node.ctx is not None else NO_NAMES
+        of = arguments_of(node, [k for _, k, _ in following])
         stale = stale_edges(node, [k for _, k, _ in following]) if node.stale else None
         edges = []
         for target, k, nr in following:
@@ -256,7 +259,8 @@ class Walk:
             slot = slots[nr] if nr < len(slots) else EMPTY
             carried = flow.carried(node.id, k, target) if flow.ran else (None, "")
             gradient, state, spoilt = *carried, stale.get(k, "") if stale else ""
-            edge = node.id, target, k, nr, slot.shape, slot.dtype, gradient, names.get(k, ""), state, (), spoilt
+            name = node.inputs[of[k]] if of.get(k, len(node.inputs)) < len(node.inputs) else ""
+            edge = node.id, target, k, nr, slot.shape, slot.dtype, gradient, name, state, (), spoilt
             edges.append(Edge(*edge))
         return edges
 

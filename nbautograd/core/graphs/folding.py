@@ -310,7 +310,8 @@ def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:
             edges.append(replace(first, source=source, target=target, members=members))
         else:
             stale = next((graph.edges[p].stale for p in members if graph.edges[p].stale), "")
-            edges.append(Edge(source, target, first.input_nr, 0, members=members, stale=stale))
+            wrong = next((graph.edges[p].wrong for p in members if graph.edges[p].wrong), "")
+            edges.append(Edge(source, target, first.input_nr, 0, members=members, stale=stale, wrong=wrong))
     return tuple(edges)
 
 

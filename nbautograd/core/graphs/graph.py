@@ -183,6 +183,7 @@ class Edge(Displayable):
             empty before.
         stale: ``"v0 → v1"`` when backward will refuse this gradient, as what it needs was changed in place after it
             was saved; else empty.
+        wrong: of a custom Function: what the latest check of its class said is wrong with this gradient; else empty.
         members: in a folded graph the positions, among the edges of the graph that was folded, of those it stands for.
     """
 
@@ -197,6 +198,7 @@ class Edge(Displayable):
     state: str = ""
     members: tuple[int, ...] = ()
     stale: str = ""
+    wrong: str | Phrase = ""
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
 
-from nbautograd.core.graphs.graph import Node, Slot
+from nbautograd.core.display import Phrase
+from nbautograd.core.graphs.graph import AutogradGraph, Node, Slot
 from nbautograd.core.graphs.names import Names
 from nbautograd.core.graphs.saved import SavedMemory, SavedReader
 from nbautograd.core.torch_private import library
@@ -118,18 +121,38 @@ class Describer:
         )
 
 
-def argument_names(node: Node, positions: list[int]) -> dict[int, str]:
-    """Return for a custom Function which argument each of its gradients belongs to.
+def arguments_of(node: Node, positions: list[int]) -> dict[int, int]:
+    """Return for a custom Function the position of the argument that each of its gradients belongs to.
 
     The node has one gradient per *tensor* argument, ``needs_input_grad`` one flag per argument; the gradients that go
     somewhere are, in order, those of the arguments whose flag is True.
     """
-    if node.ctx is None or not node.inputs:
+    if node.ctx is None:
         return {}
     wanted = [i for i, flag in enumerate(node.ctx.needs_input_grad) if flag]
     if len(wanted) != len(positions):
         return {}
-    return {k: node.inputs[i] for k, i in zip(positions, wanted, strict=True) if i < len(node.inputs)}
+    return dict(zip(positions, wanted, strict=True))
+
+
+def judged(graph: AutogradGraph, wrong: Mapping[int, Mapping[int, Phrase]]) -> AutogradGraph:
+    """Return the graph with what the latest check of a class said of the gradients of its nodes.
+
+    Args:
+        graph: the graph.
+        wrong: for each of those nodes what is wrong, by position among forward's arguments.
+    """
+    if not wrong:
+        return graph
+    passed = {i: [edge.input_nr for edge in graph.edges if edge.source == i] for i in wrong}
+    of = {i: arguments_of(graph.nodes[i], positions) for i, positions in passed.items()}
+    edges = [
+        replace(edge, wrong=wrong[edge.source].get(of[edge.source].get(edge.input_nr, -1), ""))
+        if edge.source in wrong
+        else edge
+        for edge in graph.edges
+    ]
+    return replace(graph, edges=tuple(edges))
 
 
 def stale_edges(node: Node, positions: list[int]) -> dict[int, str]:

@@ -35,7 +35,12 @@ def graph_document(graph: AutogradGraph) -> Document:
     if not graph.nodes:
         return sentences([messages.text("views.graph.empty"), *graph.notes])
     head = messages.text("views.graph.headline", size=graph_size(graph))
-    return (paragraph(Strong(head)), *graph_body(graph))
+    return (paragraph(Strong(head)), *graph_body(graph), *sentences(wrong_gradients_told(graph), "faint"))
+
+
+def wrong_gradients_told(graph: AutogradGraph) -> list[str]:
+    """Return what the latest checks of its Functions said is wrong, which a report around it says by itself."""
+    return list(dict.fromkeys(str(edge.wrong) for edge in graph.edges if edge.wrong))[:MAX_NAMES]
 
 
 def graph_body(graph: AutogradGraph) -> Document:
@@ -76,7 +81,8 @@ def graph_table(graph: AutogradGraph) -> tuple[list[str], list[list[str]]]:
     nodes = _in_order(graph)
     targets: dict[int, list[str]] = {}
     for edge in graph.edges:
-        targets.setdefault(edge.source, []).append(node_name(graph.nodes[edge.target]))
+        cross = "✗ " if edge.wrong else ""
+        targets.setdefault(edge.source, []).append(cross + node_name(graph.nodes[edge.target]))
     rows = [_row(node, targets.get(node.id, [])) for node in nodes]
     for word, column in (("keeps", _keeps(nodes)), ("changed", [_changed(node) for node in nodes])):
         if any(column):

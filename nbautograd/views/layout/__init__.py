@@ -82,9 +82,11 @@ class Path:
         points: the curve: a start point, then three points (two control points, one end) per cubic Bezier piece.
         label: the gradient's shape, after backward also its norm; may be empty.
         label_x, label_y: start of the label's base line.
-        style: ``""`` or ``"bad"`` (NaN or Inf flowed, or what it needs was changed in place), ``"zero"`` (only zeros
-            flowed), ``"none"`` (nothing flowed); of the lines from a derivative's graph to the first one ``"tie"`` (to
-            the node whose backward made it) and ``"same"`` (to the same node).
+        title: what a check said is wrong with it, as a tooltip; else empty.
+        style: ``""``, ``"wrong"`` (by its Function's latest check), ``"bad"`` (NaN or Inf flowed, or what it needs was
+            changed in place), ``"zero"`` (only zeros flowed), ``"none"`` (nothing flowed); of the lines from a
+            derivative's graph to the first one ``"tie"`` (to the node whose backward made it) and ``"same"`` (to the
+            same node).
     """
 
     source: str
@@ -95,6 +97,7 @@ class Path:
     label_x: int = 0
     label_y: int = 0
     style: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, repr=False)

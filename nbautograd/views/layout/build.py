@@ -139,7 +139,12 @@ def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> 
     x = place(stack.layers, stack.left, stack.right, stack.dummy, GAP)
     frame = Frame(clusters, stack, x, MARGIN, wide)
     made, short = _boxes(clusters, frame)
+    said = {i: printable(str(edge.wrong)) for i, edge in enumerate(graph.edges) if edge.wrong}
     paths = link_paths(clusters.links, stack.chains, frame) + short
+    if said:
+        told = [next((said[i] for i in path.edges if i in said), "") for path in paths]
+        pairs = zip(paths, told, strict=True)
+        paths = [replace(path, style="wrong", title=title) if title else path for path, title in pairs]
     return Layout(
         width=max(frame.right, *[p.label_x + text_width(p.label, "label") for p in paths if p.label], 0) + MARGIN,
         height=frame.height + MARGIN,

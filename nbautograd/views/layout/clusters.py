@@ -210,7 +210,7 @@ class Clusters:
 
     def _text(self, edge: Edge) -> tuple[str, str]:
         """Return an edge's label and style; before backward the same for all of one shape and dtype."""
-        if edge.gradient is not None or edge.state or edge.stale or edge.members:
+        if edge.gradient is not None or edge.state or edge.stale or edge.members or edge.wrong:
             return edge_text(edge, self.dtype)
         look = edge.shape, edge.dtype
         text = self._texts.get(look)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbautograd import messages
 from nbautograd.core import formats
@@ -185,7 +185,12 @@ def norm_text(gradient: TensorSummary) -> str:
 
 
 def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
-    """Return an edge's label and style: the gradient's shape before backward, its norm after, or a count."""
+    """Return an edge's label and style: the gradient's shape before backward, its norm after, or a count.
+
+    One that the latest check found wrong has a cross before it.
+    """
+    if edge.wrong:
+        return f"✗ {edge_text(replace(edge, wrong=''), dtype)[0]}", "wrong"
     if edge.stale:
         return edge.stale, "bad"
     if edge.state == "none":
