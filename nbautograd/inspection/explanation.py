@@ -60,7 +60,7 @@ class Explanation(Redactable["Explanation"]):
         findings: what was shown, the most important first, then what to do.
         tensor: what your code calls the tensor; empty where it has no name.
         made: the line that made it, where that was shown.
-        saved: the line that saved it for backward, where that is another one and was shown.
+        saved: the line that saved it for backward, where that was shown.
         did: the line that did what torch complains of, where that was shown.
         fix: a changed line that was tried: no error, and gradients that agree with an independent way.
         raised: the line that raised the error, or that called torch.

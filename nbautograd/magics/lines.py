@@ -33,6 +33,7 @@ from nbautograd.magics.call_expression import (
     CallExpression,
     EvaluationError,
     Namespace,
+    argument_names,
     as_function,
     evaluate,
     evaluate_call,
@@ -203,7 +204,8 @@ def _calls(magic: str, line: str, namespace: Namespace) -> Any:
         return CallLog(tuple(c for c in log if c.function == line), log.dropped, log.problems)
     cls: Any
     try:
-        cls = function_class(evaluate(expression(line, magic), namespace))
+        value = evaluate(expression(line, magic), namespace)
+        cls = function_class(value)
     except EvaluationError:
         cls = None
     if cls is None:
@@ -211,8 +213,13 @@ def _calls(magic: str, line: str, namespace: Namespace) -> Any:
         sentence = messages.text("magics.no_such_function", magic=magic, text=line, names=names)
         raise UsageError(messages.with_guess(sentence, line, recorded))
     of_class = calls(cls)
-    if of_class or cls in instrumented():
+    if of_class or of_class.problems:
         return of_class
+    if cls in instrumented():
+        needed = argument_names(cls.apply)
+        call = f"{line}{'.apply' if value is cls else ''}({', '.join(needed)})"
+        offered = all(isinstance(namespace.get(name), torch.Tensor) for name in needed)
+        return CallLog(problems=(Phrase("recording.not_called", function=cls.__name__, call=call, offered=offered),))
     return CallLog(problems=(_not_watched(cls, cls.forward),))
 
 

@@ -25,7 +25,7 @@ from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import answer, second_answer
-from nbautograd.views.builders.explanation import lines_of, place_text
+from nbautograd.views.builders.explanation import lines_of, place_text, role_text
 from nbautograd.views.phrases import line_of, say, tried, without_example
 from nbautograd.widgets.notebook_cells import cell_of_file, running_cell
 
@@ -157,16 +157,22 @@ def marks_bundle(value: Any, find: str = "") -> dict[str, Any]:
 
 
 def _watching(log: CallLog | DispatchLog) -> dict[str, Any]:
-    """Return a card that puts the magic above the cell of a class that is not recorded."""
-    told = next((one for one in log.problems if one.message_id == "recording.not_watched"), None)
-    cell = None if told is None else cell_of_file(told.params["file"])
-    row = "" if cell is None else cell.text.split("\n")[0]
-    if cell is None or row.startswith("%%"):
+    """Return a card that puts the magic above the cell of a class that is not recorded, a call above an empty log."""
+    told = next(iter(log.problems), None)
+    cell, row, above = None, "", WATCH
+    if told is not None and told.message_id == "recording.not_watched":
+        cell = cell_of_file(told.params["file"])
+        row = "" if cell is None or cell.text.startswith("%%") else cell.text.split("\n")[0]
+    elif told is not None and told.message_id == "recording.not_called" and told.params["offered"]:
+        cell, above = running_cell(), told.params["call"]
+        row = next((row for row in cell.text.split("\n") if row.startswith("%autograd_calls")), "") if cell else ""
+    if cell is None or not row:
         return {}
+    line = cell.text.split("\n").index(row) + 1
     checked = CheckedText(cell=cell.id, first_line=1, text=cell.text.rstrip("\n"))
-    change = EditorChange(line=1, before=row, after=f"{WATCH}\n{row}", lit=((0, 0, len(WATCH)),), note="")
+    change = EditorChange(line=line, before=row, after=f"{above}\n{row}", lit=((0, 0, len(above)),), note="")
     about: dict[str, Any] = {"kind": say("kind", "note"), "message": str(told), "change": change}
-    mark = EditorMark(tone="explained", checked=0, line=1, columns=(0, len(row)), **about)
+    mark = EditorMark(tone="explained", checked=0, line=line, columns=(0, len(row)), **about)
     card = ExplanationCard(language=messages.language(), answer=str(told), rows=(), change=change, find="")
     state = MarksState(language=card.language, checked=(checked,), marks=(mark,))
     return {MIME: dataclasses.asdict(state), CARD: dataclasses.asdict(card)}
@@ -175,7 +181,7 @@ def _watching(log: CallLog | DispatchLog) -> dict[str, Any]:
 def _card(explanation: Explanation, state: MarksState | None, find: str) -> ExplanationCard:
     marks = () if state is None else state.marks
     rows = [
-        CardRow(role=messages.text(f"explain.row.{name}"), place=place_text(place), text=place.text, main=name == "did")
+        CardRow(role=role_text(explanation, name), place=place_text(place), text=place.text, main=name == "did")
         for name, place in lines_of(explanation)
     ]
     change = next((mark.change for mark in marks if mark.change is not None), None)
@@ -233,7 +239,7 @@ class _Gathered:
             text = _of_cell(place)
             if text is None:
                 continue
-            role = messages.text(f"explain.row.{name}")
+            role = role_text(explanation, name)
             main = name == first
             mends = fix if fix is not None and (fix.file, fix.line) == (place.file, place.line) else None
             words = explanation.findings[0].message if main else role

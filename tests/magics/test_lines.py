@@ -202,3 +202,19 @@ def test_an_old_style_function_is_explained(filled) -> None:
 
 def test_an_order_that_there_is_not_gets_the_choices(notebook):
     assert "--order cannot be 3; it is one of 1, 2." in notebook("%gradcheck torch.sin(x) --order 3").stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "call", "offered"),
+    [
+        ("Product", "Product.apply(a, b)", True),
+        ("product", "product(a, b)", True),
+        ("Other", "Other.apply(c)", False),  # no tensor of that name
+    ],
+)
+def test_a_recorded_function_without_calls_is_offered_one_of_the_notebooks_tensors(filled, asked, call, offered):
+    filled("import nbautograd\nnbautograd.clear()")
+    filled("%%autograd_function\nclass Other(Function):\n    @staticmethod\n    def forward(ctx, c):\n        return c")
+    (problem,) = filled(f"%autograd_calls {asked}").result.result.problems
+    told = problem.params["call"], problem.params["offered"]
+    assert (problem.message_id, *told) == ("recording.not_called", call, offered)

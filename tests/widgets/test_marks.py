@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import nbautograd
+from nbautograd import messages
 from nbautograd.core.findings import Phrase
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.tracing.dispatches import DispatchLog
@@ -130,6 +131,14 @@ def test_an_explained_error_marks_its_lines_by_their_part(defined):
     assert CARD not in marks_bundle(nbautograd.explain(ValueError("none of torch's")))
 
 
+def test_what_was_overwritten_is_told_as_saved_overwritten_and_needed(defined):
+    lines = ["    h = w.sigmoid()", "    h.mul_(2)", "    h.sum().backward()"]
+    text = "\n".join(["import torch", "def step():", "    w = torch.ones(3, requires_grad=True)", *lines])
+    rows = marks_bundle(nbautograd.explain(defined(text)["step"]))[CARD]["rows"]
+    roles = [messages.text(f"explain.row.{role}") for role in ("saved", "overwritten", "needed")]
+    assert [(row["text"], row["role"]) for row in rows] == [(k.strip(), v) for k, v in zip(lines, roles, strict=True)]
+
+
 @pytest.mark.parametrize("log", [CallLog, DispatchLog])
 def test_a_class_that_is_not_recorded_is_offered_the_magic(defined, log):
     text = CELL.format(above="", factor=3)
@@ -140,6 +149,20 @@ def test_a_class_that_is_not_recorded_is_offered_the_magic(defined, log):
     change = bundle[CARD]["change"]
     assert text.replace(change["before"], change["after"], 1) == f"%%autograd_function\n{text}"
     assert marks_bundle(log()) == {}
+
+
+@pytest.mark.parametrize("offered", [True, False])
+def test_a_recorded_class_without_calls_is_offered_one_above_the_line_that_asks(defined, monkeypatch, offered):
+    text = "x = 1\n%autograd_calls Square"
+    cell = notebook_cells.NotebookCell("a1", text)
+    monkeypatch.setattr(notebook_cells, "_cells", {"asks": cell})
+    told = Phrase("recording.not_called", function="Square", call="Square.apply(x)", offered=offered)
+    bundle = marks_bundle(CallLog(problems=(told,)))
+    assert bool(bundle) == offered
+    if offered:
+        change = bundle[CARD]["change"]
+        assert text.replace(change["before"], change["after"], 1) == "x = 1\nSquare.apply(x)\n%autograd_calls Square"
+        assert bundle[MIME]["marks"][0]["line"] == change["line"] == 2
 
 
 def test_the_bundle_is_json_and_nothing_is_said_of_other_values(defined):

@@ -56,7 +56,7 @@ class ErrorCause:
         findings: what was shown, the most important first.
         tensor: what the user calls the tensor, empty where it has no name.
         made: the line that made the tensor, where it was shown.
-        saved: the line that saved it for backward, where that is another one and was shown.
+        saved: the line that saved it for backward, where that was shown.
         did: the line that did what torch complains of, where it was shown.
         params: more plain data, such as versions and names of operations.
         edits: changes worth a trial, the best first.

@@ -57,7 +57,7 @@ def in_place(program: Program) -> ErrorCause | None:
         edits = tuple(_beside_step(program, did, write) if step else out_of_place(did, name))
     kind = "in_place_step" if step else "in_place"
     facts.append(finding("in_place.rule_step" if step else "in_place.rule"))
-    made, saved_at = None if made == did else made, None if made == saved_at else saved_at
+    made = None if made == did else made
     return ErrorCause(kind, tuple(facts), name, made, did, params, edits, saved_at)
 
 

@@ -76,14 +76,22 @@ def _rows(explanation: Explanation) -> tuple[tuple[Cell, ...], ...]:
     if explanation.tensor:
         rows.append((messages.text("explain.row.tensor"), Code(explanation.tensor), ""))
     for name, place in lines_of(explanation):
-        rows.append((messages.text(f"explain.row.{name}"), Faint(place_text(place)), Code(place.text)))
+        rows.append((role_text(explanation, name), Faint(place_text(place)), Code(place.text)))
     return tuple(rows)
 
 
 def lines_of(explanation: Explanation) -> Sequence[tuple[str, SourceLine]]:
-    """Return the user's lines by their part, in the order that they ran."""
-    places = [(name, getattr(explanation, name)) for name in ("made", "saved", "did", "raised")]
+    """Return the user's lines by their part, in the order that they ran; one that makes and saves a tensor once."""
+    made = () if explanation.made == explanation.saved else ("made",)
+    places = [(name, getattr(explanation, name)) for name in (*made, "saved", "did", "raised")]
     return [(name, place) for name, place in places if place is not None]
+
+
+def role_text(explanation: Explanation, name: str) -> str:
+    """Return what a line did, by its part: the words of what was saved and overwritten where that is what happened."""
+    overwritten = explanation.code.startswith("in_place") and "slot" in explanation.params
+    name = {"did": "overwritten", "raised": "needed"}.get(name, name) if overwritten else name
+    return messages.text(f"explain.row.{name}")
 
 
 def place_text(place: SourceLine) -> str:
