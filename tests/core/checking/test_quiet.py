@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 import nbautograd
 from nbautograd.core import this_thread
 from nbautograd.core.checking import quiet as quiet_room
+from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.quiet import quiet
 from nbautograd.core.explaining import watch
 from nbautograd.core.explaining.watch import Watch
@@ -135,3 +136,23 @@ print([name for name in ("sympy", "torch._dynamo") if name in sys.modules])
 def test_a_first_check_does_not_import_the_compiler() -> None:
     run = subprocess.run([sys.executable, "-c", FIRST_CHECK], capture_output=True, text=True, check=True)
     assert run.stdout.split("\n")[:2] == ["right", "[]"]
+
+
+DRAWS = {
+    "none": lambda: 2.0,
+    "torch": lambda: torch.rand(1, dtype=torch.float64),
+    "Python": random.random,
+    "NumPy": np.random.rand,
+    "NumPy's normal numbers, two at a time": np.random.randn,
+}
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.parametrize("draw", DRAWS)
+def test_a_draw_is_seen_also_where_the_second_of_two_numbers_was_kept(draw, kept) -> None:
+    np.random.seed(3)
+    np.random.randn(kept)
+    problem = Problem(lambda x: x * DRAWS[draw](), torch.ones(2, dtype=torch.float64, requires_grad=True))
+    first, again = problem.call(), problem.call()
+    assert problem.numbers.drawn is (draw != "none")
+    assert torch.equal(first[0], again[0])
