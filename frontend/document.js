@@ -323,7 +323,8 @@ function changeView(page, change) {
               { done: "", failed: (reason) => reason },
               "button primary",
             ),
-            others.length && el("details", "menu", el("summary", null, page.t("more")), ...others),
+            others.length > 0 &&
+              el("details", "menu", el("summary", null, page.t("more")), ...others),
           ]
         : others),
       el("span", "faint", prose(note)),

@@ -2,7 +2,7 @@
 
 import { claim } from "./shortcuts.js";
 
-/** @typedef {Node | string | number | null | undefined | false} Child */
+/** @typedef {Node | string | null | undefined | false} Child */
 /** @typedef {{[E in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[E]) => void}} Listeners */
 /** @typedef {{[name: string]: string | number | boolean | null | undefined | Listeners}} Attributes */
 

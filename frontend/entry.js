@@ -39,7 +39,7 @@ export function entryView(page, block, entry, signal) {
       el("span", "grow"),
       way("gradcheck", page.t("show_gradcheck")),
       call !== undefined && way("calls", page.t("show_calls")),
-      line && way("source", page.t("show_line", { line })),
+      line !== undefined && way("source", page.t("show_line", { line })),
     ),
     lensButton(page, block, entry, signal),
   );

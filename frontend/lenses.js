@@ -120,7 +120,7 @@ function stale(page, { lenses: { stale: all } }, picture, go) {
       link(s.of, () => go(s.node)),
       (s.by || maker !== null) && `, ${page.t("lens.changed_by")} `,
       maker !== null ? link(s.by || "…", () => go(maker)) : el("code", null, s.by),
-      s.line && ` (${page.t("line", { line: s.line })})`,
+      s.line !== null && ` (${page.t("line", { line: s.line })})`,
     );
   }
   return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.display import display
 
 from nbautograd import messages
@@ -36,8 +36,8 @@ class FunctionMagics(Magics):
         self._session = session
 
     @no_var_expand
-    @cell_magic
-    def autograd_function(self, line: str, cell: str) -> None:
+    @line_cell_magic  # a line, so that ``%autograd_function?`` finds it
+    def autograd_function(self, line: str, cell: str = "") -> None:
         """Record the Functions that the cell defines; the text of the help is set when the extension is loaded."""
         if output.show_help(self, "autograd_function", line):
             return
@@ -66,8 +66,8 @@ class ExerciseMagics(Magics):
         self._exercises = exercises
 
     @no_var_expand
-    @cell_magic
-    def exercise(self, line: str, cell: str) -> None:
+    @line_cell_magic
+    def exercise(self, line: str, cell: str = "") -> None:
         """Run the cell, then the checks of an exercise; the text of the help is set when the extension is loaded."""
         if output.show_help(self, "exercise", line):
             return

@@ -135,3 +135,9 @@ def test_every_magic_prints_its_help(notebook, magic: str, asked: str) -> None:
     assert ran.stdout.strip() == help_text.strip()
     assert notebook(f"{magic} f(a) --help" + ("\nleft = 1" if kind == "cell" else "")).stdout == ran.stdout
     assert "left" not in notebook.shell.user_ns
+
+
+@pytest.mark.parametrize("name", ["%autograd_function", "%%autograd_function", "%exercise", "%autograd_audit"])
+def test_help_is_found_with_one_percent_sign_as_with_two(bare, name: str) -> None:
+    bare("%load_ext nbautograd", store_history=False)
+    assert bare.shell.object_inspect(name)["found"]

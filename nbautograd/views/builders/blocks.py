@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -156,9 +157,14 @@ def _row(block: Block) -> tuple[Cell, ...]:
     chip = Chip(f"{MARKS[block.verdict]} {say('block', block.verdict)}", TONE[block.verdict])
     verdict = (chip, " ", Faint(f"({say('reason', block.reason)})")) if block.reason else chip
     wrong, error = f"{formats.count(block.wrong)}/{formats.count(block.entries)}", formats.error(block.largest_error)
-    if block.verdict == "flat" or block.reason == "interrupted":  # no entry was judged
+    if block.verdict == "flat" or block.reason == "interrupted" or not _known(block):  # no entry was judged
         wrong = error = formats.NOTHING
     return (_name(block), verdict, wrong, error, heading(f"views.structure.{block.structure.replace(' ', '_')}"))
+
+
+def _known(block: Block) -> bool:
+    """Return False where a value beyond the domain, which decides nothing, is all that differs."""
+    return block.verdict != "undecided" or math.isfinite(block.largest_error)
 
 
 def _name(block: Block, tab: str = "") -> BlockName:
@@ -168,7 +174,7 @@ def _name(block: Block, tab: str = "") -> BlockName:
 def _worst_entry(block: Block) -> Cell:
     """Return the entry that differs most: by backward, by finite differences."""
     entry = block.worst
-    if entry is None:
+    if entry is None or not _known(block):
         return formats.NOTHING
     values, differs = (entry.analytical, entry.numerical), block.verdict == "mismatch"
     analytical, numerical = formats.compared(*values) if differs else map(formats.number, values)

@@ -20,7 +20,6 @@ from nbautograd.views.document import (
     Card,
     Cell,
     Chip,
-    Code,
     Document,
     Drawing,
     Fold,
@@ -28,6 +27,7 @@ from nbautograd.views.document import (
     PageOnly,
     Strong,
     Table,
+    Term,
     Thumbnail,
     Verbatim,
     paragraph,
@@ -118,7 +118,10 @@ def _side_by_side(report: Comparison, quantities: Sequence[ComparedQuantity], fa
     rows += _facts(report) if facts else ()
     if not rows:
         return ()
-    header = ("", Code(report.function), Code(report.reference), messages.text("views.panel.difference"))
+    # whole calls are too long for a head
+    named = (("motion.column.yours", report.function), ("compare.reference", report.reference))
+    sides: tuple[Cell, ...] = tuple(Term(messages.text(f"views.{head}"), name) for head, name in named)
+    header: tuple[Cell, ...] = ("", *sides, messages.text("views.panel.difference"))
     caption = messages.text("views.caption.comparison", first=report.function, second=report.reference)
     key = PageOnly(sentences([messages.text("views.compare.key")], "faint"))
     return (Table(header, tuple(rows), caption), *((key,) if quantities else ()))
@@ -129,10 +132,10 @@ def _values(one: ComparedQuantity) -> tuple[Cell, ...]:
     assert one.values is not None
     apart = Strong(_apart(one)) if one.verdict == "wrong" else _apart(one)
     scale = difference_scale(one.values)
-    own = _own_scale(one.difference, *scale[1:]) if one.verdict != "right" else None
+    apart_by = one.difference if one.verdict != "right" else None
     seen = [
         () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v, *limits),)
-        for v, limits in ((one.values[0], scale[:1]), (one.values[1], scale[:1]), (own and one.difference, own or ()))
+        for v, limits in ((one.values[0], scale[:1]), (one.values[1], scale[:1]), (apart_by, scale))
     ]
     words = (*both_texts(one.values, one.verdict != "wrong"), apart)
     return (_title(one), *((*picture, text) for picture, text in zip(seen, words, strict=True)))
@@ -147,14 +150,6 @@ def difference_scale(pair: tuple[Value, Value]) -> tuple[float, float] | tuple[(
         return ()
     most, spacing = theme.robust_limit(*known, negligible=0), max(spacings)
     return most, (BACKWARD_ROUNDINGS if spacing < HALF else BACKWARD_ROUNDINGS_OF_HALF) * spacing * most
-
-
-def _own_scale(difference: Value | None, floor: float = 0.0) -> tuple[float, float] | None:
-    """Return a difference's scale; None where rounding is all there is."""
-    if difference is None or difference.tensor is None or difference.tensor.thumbnail is None:
-        return None
-    sizes = np.abs(np.asarray(difference.tensor.thumbnail))
-    return None if np.all(sizes <= floor) else (theme.robust_limit(sizes, negligible=0), floor)
 
 
 def _apart(one: ComparedQuantity) -> str:

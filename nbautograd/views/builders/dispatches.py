@@ -30,7 +30,11 @@ def log_document(log: DispatchLog) -> Document:
     head = paragraph(Strong(headline(log)))
     if not log.dispatches:
         return sentences(notes(log)) or (head,)
-    columns = [c for c in COLUMNS if c != "asked" or len({receiver(d) for d in log}) > 1]  # else the headline says it
+    told = {
+        "asked": len({receiver(d) for d in log}) > 1,
+        "answer": any(d.handler or d.outcome != "returned" for d in log),
+    }
+    columns = [c for c in COLUMNS if told.get(c, True)]  # the headline says whom torch asked; by itself it answers
     header = tuple(messages.text(f"views.column.{c}") for c in columns)
     shown = (dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows(log))
     table = Table(
