@@ -43,7 +43,7 @@ from nbautograd.magics.call_expression import (
     parsed,
     undefined,
 )
-from nbautograd.magics.options import AUDIT, GRADCHECK, Options, audit_within
+from nbautograd.magics.options import AUDIT, COMPARE, GRADCHECK, Options, audit_within
 
 NAMES = (
     "gradcheck", "jacobian", "autograd_graph", "autograd_calls", "autograd_compare", "autograd_dispatches",
@@ -243,11 +243,13 @@ def _dispatches(magic: str, line: str, namespace: Namespace) -> Any:
 
 
 def _compare(magic: str, line: str, namespace: Namespace) -> Any:
-    first, second = _two(magic, line)
+    text, given = COMPARE.read(line)
+    first, second = _two(magic, text)
     call = evaluate_call(first, magic, namespace)
     reference, name = _reference(magic, call, second, namespace)
     names = (call.function_text, name)
-    return compare(call.function, reference, call.arguments, sizes=(), graph=True, time=True, names=names)
+    hints = Options(**given).hints  # type: ignore[arg-type]
+    return compare(call.function, reference, call.arguments, sizes=(), graph=True, time=True, names=names, hints=hints)
 
 
 def _two(magic: str, line: str) -> tuple[ast.Call, ast.expr]:

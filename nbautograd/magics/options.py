@@ -172,6 +172,7 @@ GRADCHECK = Grammar(
     tuple(o for o in TABLE if o.field in ("hints", "order", "budget", "reference", "compile")),
     operand="expression",
 )
+COMPARE = Grammar("%autograd_compare", tuple(o for o in TABLE if o.field == "hints"), operand="expression")
 _BUDGET = tuple(option for option in TABLE if option.field == "budget")
 AUDIT = Grammar("%autograd_audit", _BUDGET, operand="expression")
 AUDITED_CELL = Grammar("%%autograd_audit", _BUDGET)
@@ -191,7 +192,7 @@ GRAMMARS = {
         EXPLAIN,
         Grammar("%jacobian", operand="expression"),
         Grammar("%autograd_graph", operand="expression"),
-        Grammar("%autograd_compare", operand="expression"),
+        COMPARE,
         Grammar("%autograd_dispatches", operand="expression"),
         Grammar("%autograd_calls", operand="function"),
     )

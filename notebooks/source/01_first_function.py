@@ -330,7 +330,7 @@ multiply = Multiply.apply
 # %exercises multiply
 a = torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64, requires_grad=True)
 b = torch.tensor([4.0, 5.0, -6.0], dtype=torch.float64, requires_grad=True)
-# %autograd_compare multiply(a, b) a * b
+# %autograd_compare multiply(a, b) a * b --hints what
 
 # %% [markdown] lang="en" pair="same-task"
 # The same shape: your `MultiplyBackward` stands where `MulBackward0` stands. Yours is slower, because every call goes through Python. A Function is not made for speed in small operations.

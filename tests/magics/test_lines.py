@@ -218,3 +218,10 @@ def test_a_recorded_function_without_calls_is_offered_one_of_the_notebooks_tenso
     (problem,) = filled(f"%autograd_calls {asked}").result.result.problems
     told = problem.params["call"], problem.params["offered"]
     assert (problem.message_id, *told) == ("recording.not_called", call, offered)
+
+
+@pytest.mark.parametrize(("hints", "told"), [("", True), ("--hints what", False)])
+def test_a_comparison_gives_away_no_more_than_is_asked(filled, hints, told):
+    filled(CELL.replace("grad_output * a", "grad_output * b"))
+    found = filled(f"%autograd_compare product(a, b) a * b {hints}").result.result
+    assert (found.verdict, any(one.fix is not None for one in found.findings)) == ("wrong", told)

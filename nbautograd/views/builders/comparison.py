@@ -121,7 +121,7 @@ def _side_by_side(report: Comparison, quantities: Sequence[ComparedQuantity], fa
     # whole calls are too long for a head
     named = (("motion.column.yours", report.function), ("compare.reference", report.reference))
     sides: tuple[Cell, ...] = tuple(Term(messages.text(f"views.{head}"), name) for head, name in named)
-    header: tuple[Cell, ...] = ("", *sides, messages.text("views.panel.difference"))
+    header: tuple[Cell, ...] = ("", *sides, messages.text("views.motion.column.difference"))
     caption = messages.text("views.caption.comparison", first=report.function, second=report.reference)
     key = PageOnly(sentences([messages.text("views.compare.key")], "faint"))
     return (Table(header, tuple(rows), caption), *((key,) if quantities else ()))
