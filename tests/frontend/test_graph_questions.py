@@ -151,7 +151,7 @@ def test_the_outline_is_a_tree_of_modules_with_the_same_boxes(show: Any) -> None
     boxes = [b for b in layout(value).boxes if b.kind != "portal"]
     said = page.locator(".drawing .box").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
     assert set(said) <= set(levels)
-    assert len(levels) == len(boxes) + 3  # the modules 0, 1 and 1.1
+    assert len(levels) == len(boxes) + 4  # the modules 0, 1, 1.0 and 1.1
     item = tree.get_by_role("treeitem", name=re.compile("^TanhBackward0")).first
     item.focus()
     page.keyboard.press("Enter")

@@ -86,10 +86,68 @@ class ResNet(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
-def resnet(act=None):
+def resnet(act=None, frozen=()):
     torch.manual_seed(0)
     model = ResNet(act)
+    for name in frozen:
+        getattr(model, name).requires_grad_(False)
     return model, nn.functional.cross_entropy(model(torch.randn(2, 3, 32, 32)), torch.tensor([1, 2]))
+
+
+def encoder(frozen=(), layers=6, **options):
+    """A transformer without an embedding: what it is fed needs no gradient."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, **options)
+    model = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+    for k in frozen:
+        model.layers[k].requires_grad_(False)
+    return model, model(torch.randn(2, 3, 8)).sum()
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, frozen) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(4, 8)
+        self.encoder, _ = encoder(frozen)
+        self.head = nn.Linear(8, 4)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, tokens):
+        return self.head(self.encoder(self.embedding(tokens)))
+
+
+def language_model(frozen=()):
+    model = LanguageModel(frozen)
+    return model, nn.functional.cross_entropy(model(torch.tensor([[0, 1, 2], [3, 2, 1]])).mT, torch.ones(2, 3).long())
+
+
+def twice(channels, out):
+    layers = [(nn.Conv2d(c, out, 3, padding=1), nn.BatchNorm2d(out), nn.ReLU()) for c in (channels, out)]
+    return nn.Sequential(*layers[0], *layers[1])
+
+
+class UNet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.down1, self.down2, self.down3, self.middle = (twice(max(1, k // 2), k) for k in (2, 4, 8, 16))
+        self.up3, self.up2, self.up1 = (nn.ConvTranspose2d(2 * k, k, 2, 2) for k in (8, 4, 2))
+        self.join3, self.join2, self.join1 = (twice(2 * k, k) for k in (8, 4, 2))
+        self.pool = nn.MaxPool2d(2)
+
+    def forward(self, x):
+        a = self.down1(x)
+        b = self.down2(self.pool(a))
+        c = self.down3(self.pool(b))
+        x = self.join3(torch.cat([self.up3(self.middle(self.pool(c))), c], 1))
+        x = self.join2(torch.cat([self.up2(x), b], 1))
+        return self.join1(torch.cat([self.up1(x), a], 1))
+
+
+def unet():
+    """A U-Net inside of another module, so that it has a frame."""
+    torch.manual_seed(0)
+    net = UNet()
+    return nn.ModuleDict({"net": net}), net(torch.randn(1, 1, 32, 32)).pow(2).mean()
 
 
 Cube = Fn.of("Cube", "x: save(x); return x**3", "grad_output: return 3 * grad_output * ctx.saved_tensors[0] ** 2")

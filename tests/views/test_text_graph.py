@@ -32,8 +32,8 @@ def test_memory_is_told_by_module():
     graph = nbautograd.graph(model(torch.randn(5, 3)).sum(), names=model)
     lines = text(graph).splitlines()
     at = next(k for k, line in enumerate(lines) if line.startswith("module"))
-    assert [line.split() for line in lines[at : at + 3]] == [
-        ["module", "keeps"], ["2", "Linear", "224", "B"], ["0", "Linear", "60", "B"],
+    assert [line.split() for line in lines[at : at + 4]] == [
+        ["module", "keeps"], ["2", "Linear", "224", "B"], ["1", "Tanh", "160", "B"], ["0", "Linear", "60", "B"],
     ]  # fmt: skip
 
 

@@ -11,6 +11,8 @@ from itertools import groupby
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.segments import (
+    CONTAINERS,
+    LIST,
     MOST_OPS,
     Segment,
     common_path,
@@ -19,17 +21,16 @@ from nbautograd.core.graphs.segments import (
     module_segments,
     named_repeat,
     op_name,
+    ops_beside,
     repetitions,
     sliced,
 )
 
 OPENING = 12  # boxes of a graph that opens on its modules
-CLOSED = 3  # boxes of one that would open on its whole model: then it is opened one level further, into twice as many
+CLOSED = 0.75  # of the nodes: a module that holds more is opened by one level, into twice as many boxes
 DRAWN_WHOLE = 30  # nodes of a graph that is drawn whole
 BOX_NODES = 40  # nodes of one box, when what is opened has no modules inside
 OPENED_PARTS = 120  # parts that a repeat is opened into; of more, at most BOX_NODES boxes are made, each a repeat
-LIST = "ModuleList"  # it has no forward: its parts lie beside the modules that it lies beside
-CONTAINERS = (LIST, "Sequential")  # they run nothing by themselves
 Plain = tuple[str, list[int]]  # a segment of one part
 
 
@@ -67,7 +68,8 @@ def initial_segments(graph: AutogradGraph, most: int) -> list[Segment]:
     single = _with_repeats(graph, runs)
     if len(graph.nodes) > DRAWN_WHOLE and graph.scopes:
         opening = _on_modules(graph, runs, min(most, OPENING))
-        if len(opening) <= CLOSED:
+        most_nodes = max((len(segment.nodes) for segment in opening if segment.times == 1), default=len(graph.nodes))
+        if most_nodes > CLOSED * sum(len(segment.nodes) for segment in opening):
             opening = _on_modules(graph, runs, min(most, 2 * OPENING)) or opening
         if opening:
             return opening
@@ -82,27 +84,32 @@ def initial_segments(graph: AutogradGraph, most: int) -> list[Segment]:
 
 
 def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> list[Segment]:
-    """Return the modules of one depth, in the most detail that takes at most ``most`` boxes; empty where none does.
+    """Return the modules of one depth, cut as small as ``most`` boxes allow; empty where those are too few.
 
-    Custom Functions keep boxes of their own where that is possible; of the same number of boxes the deepest modules,
-    and whole repeats only where their parts are too many, are drawn.
+    Leaves are not counted. Custom Functions keep boxes of their own where that is possible; whole repeats are drawn
+    only where their parts are too many, and what lies beside those is as whole as they are.
     """
     whole = graph.scopes.keys() - {path.rpartition(".")[0] for path in graph.scopes}
     levels = {path: _level(graph, path) for path in graph.scopes}
     inmost = max(path.count(".") for path in graph.scopes) + 2
+    beside = {run.path for run in runs}
+    repeated = {path for path in graph.scopes if path.rpartition(".")[0] in beside}
     for functions in (False, True):
         best: list[Segment] = []
+        least = (0, False, 0)  # the largest part, whole repeats, all that is undivided
         for repeats in ([], runs):
             for depth in range(1, max(levels.values()) + 1):
                 kept = whole | {p for p, level in levels.items() if level == depth and graph.scopes[p] != LIST}
+                kept |= repeated if repeats else set()
                 found = _join_between(graph, module_segments(graph, inmost, repeats, kept, functions))
-                joined = _join_singles(graph, found)
-                sizes = [_boxes(graph, segments, most) for segments in (found, joined)]
-                if min(sizes) > most:
+                if len(found) + len(graph.roots) > min(most, OPENING):
+                    found = _join_singles(graph, found)
+                if len(found) + len(graph.roots) > most:
                     break
-                fits = found if sizes[0] <= most else joined
-                if not best or _boxes(graph, fits, most) >= _boxes(graph, best, most) + bool(repeats and depth == 1):
-                    best = fits
+                parts = [(len(segment.nodes) // segment.times, len(segment.nodes)) for segment in found]
+                coarse = (max(parts)[0], bool(repeats), sum(part * nodes for part, nodes in parts))
+                if not best or coarse < least:
+                    best, least = found, coarse
         if best:
             return best
     return []
@@ -113,14 +120,8 @@ def _level(graph: AutogradGraph, path: str) -> int:
     return sum(graph.scopes[".".join(names[:k])] != LIST for k in range(1, len(names) + 1))
 
 
-def _boxes(graph: AutogradGraph, segments: Sequence[Segment], most: int) -> int:
-    """Count the boxes of some segments, outputs included; only that it is too many is told beyond ``most``."""
-    count = len(segments) + len(graph.roots)
-    return count if count > most else count + len(_own_leaves(graph, segments))
-
-
 def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
-    """Join ops between two parts of a container, such as a residual sum, to the part that follows, and name both."""
+    """Join ops between two parts of a container, such as a residual sum, to the part that follows."""
     found: list[Segment] = []
     between: list[Segment] = []
     for segment in segments:
@@ -130,9 +131,7 @@ def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
             continue
         outer = segment.path.rpartition(".")[0]
         if between and segment.times == 1 and outer and outer == graph.nodes[between[-1].nodes[0]].scope:
-            ops = [op_name(graph.nodes[one.nodes[0]]) for one in between]
-            name = ", ".join([_module_name(graph, segment), *dict.fromkeys(ops)][: MOST_OPS + 1])
-            found.append(Segment(segment.path, [i for one in (*between, segment) for i in one.nodes], 1, name))
+            found.append(Segment(segment.path, [i for one in (*between, segment) for i in one.nodes]))
         else:
             found += [*between, segment]
         between = []
@@ -140,12 +139,18 @@ def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
 
 
 def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
+    """Join boxes of one node that follow one another in one module; those of two would split both."""
     found: list[Segment] = []
-    single = [len(s.nodes) == 1 and graph.nodes[s.nodes[0]].kind != "function" for s in segments]
-    for alone, group in groupby(zip(segments, single, strict=True), key=lambda pair: pair[1]):
-        some = [segment for segment, _ in group]
+
+    def module(segment: Segment) -> str | None:
+        node = graph.nodes[segment.nodes[0]]
+        alone = len(segment.nodes) == 1 and node.kind != "function"
+        return (segment.path.rpartition(".")[0] if segment.path else node.scope) if alone else None
+
+    for path, group in groupby(segments, key=module):
+        some = list(group)
         nodes = [i for segment in some for i in segment.nodes]
-        if alone and len(nodes) > 1:
+        if path is not None and len(nodes) > 1:
             names = list(dict.fromkeys(segment.path or op_name(graph.nodes[segment.nodes[0]]) for segment in some))
             found.append(Segment("", nodes, 1, ", ".join(names[:MOST_OPS]) + (", …" if len(names) > MOST_OPS else "")))
         else:
@@ -270,7 +275,8 @@ def _module_name(graph: AutogradGraph, segment: Segment) -> str:
         return ""
     functions = Counter([graph.nodes[i].function for i in segment.nodes if graph.nodes[i].function])
     inside = [f"{name} ×{count}" if count > 1 else name for name, count in functions.items()]
-    return " · ".join([f"{segment.path} {graph.scopes.get(segment.path, '')}".strip(), *inside])
+    kind = f"{segment.path} {graph.scopes.get(segment.path, '')}".strip()
+    return " · ".join([kind + ops_beside(graph, segment.nodes, [segment.path]), *inside])
 
 
 def _part_norms(graph: AutogradGraph, repeat: Segment) -> tuple[float, ...]:

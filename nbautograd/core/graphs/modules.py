@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from nbautograd.core.graphs.graph import Node
-from nbautograd.core.graphs.segments import common_path
+from nbautograd.core.graphs.segments import CONTAINERS, common_path
 from nbautograd.core.torch_private.nodes import next_sequence_number
 
 MEETS = ("embedding", "mm", "conv")  # in names of ops at which a parameter meets data, which may need no gradient
@@ -162,6 +162,7 @@ def infer_scopes(
     handed = {i for i in inner if len(following[i]) == 1 and not any(word in ops[i].lower() for word in MEETS)}
     scopes = _between(inner, {**known, **_scopes_of_parameters(inner, following, owners, handed)})
     scopes.update(_ends_of_children(inner, scopes, modules, ops))
+    scopes.update(_ends_by_name(inner, scopes, modules, ops))
     return {**scopes, **{i: owner for i, owner in owners.items() if owner}}
 
 
@@ -209,6 +210,41 @@ def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
     return scopes
 
 
+def _children(modules: Mapping[str, str]) -> dict[str, list[str]]:
+    children: dict[str, list[str]] = {}
+    for path in filter(None, modules):
+        children.setdefault(path.rpartition(".")[0], []).append(path)
+    return children
+
+
+def _ends_by_name(
+    inner: Sequence[int], scopes: Mapping[int, str], modules: Mapping[str, str], ops: Sequence[str]
+) -> dict[int, str]:
+    """Give parts of a sequence that have no parameters the ops beside a known part which are called as they.
+
+    Such as ``Relu`` after what is known of ``Sequential(Conv2d, BatchNorm2d, ReLU)``.
+    """
+    met: dict[str, list[int]] = {}  # by module, where its nodes are
+    for at, i in enumerate(inner):
+        names = scopes.get(i, "").split(".")
+        for depth in range(1, len(names) + 1 if names[0] else 1):
+            met.setdefault(".".join(names[:depth]), []).append(at)
+    found: dict[int, str] = {}
+    for sequence, parts in _children(modules).items():
+        known = [k for k, part in enumerate(parts) if part in met]
+        if modules.get(sequence) != "Sequential" or not known:
+            continue
+        ends = [(1, met[parts[k]][-1], parts[k + 1 : after]) for k, after in pairwise([*known, len(parts)])]
+        for way, last, silent in (*ends, (-1, met[parts[known[0]]][0], parts[: known[0]][::-1])):
+            for at, part in enumerate(silent, start=1):
+                i = inner[last + way * at] if 0 <= last + way * at < len(inner) else -1
+                outside = i >= 0 and f"{sequence}.".startswith(f"{scopes.get(i) or sequence}.")
+                if not outside or not ops[i].lower().startswith(modules[part].lower()):
+                    break
+                found[i] = part
+    return found
+
+
 def _ends_of_children(
     inner: Sequence[int], scopes: Mapping[int, str], modules: Mapping[str, str], ops: Sequence[str]
 ) -> dict[int, str]:
@@ -217,13 +253,10 @@ def _ends_of_children(
     Between two parts lies the end of the first or the beginning of the second. It is the end where the same ops follow
     the last part too.
     """
-    children_of: dict[str, list[str]] = {}
-    for path in modules:
-        children_of.setdefault(path.rpartition(".")[0], []).append(path)
     found: dict[int, str] = {}
-    for sequence, parts in children_of.items():
+    for sequence, parts in _children(modules).items():
         alike = len(parts) > 1 and len({modules[part] for part in parts}) == 1
-        if not alike or modules.get(sequence) != "Sequential":
+        if not alike or modules.get(sequence) not in CONTAINERS:
             continue
         within: dict[str, list[int]] = {part: [] for part in parts}
         depth = parts[0].count(".") + 1

@@ -6,8 +6,8 @@ by call, never by name.
 
 Repeats are equal parts that follow one another in the engine's order, such as twelve blocks or thirty steps of a loop.
 A part lies between two calls of modules of one type that lie beside one another, or else between two ops of one name.
-Parts are equal when their nodes have the same names, shapes and dtypes in the same order. What forward ran first often
-differs, as its input needs no gradient, and is no part then.
+Parts are equal when their nodes have the same names, shapes and dtypes in the same order, and the same ones are frozen.
+What forward ran first often differs, as its input needs no gradient, and is no part then.
 """
 
 from __future__ import annotations
@@ -106,6 +106,8 @@ def _called(node: Node, homes: Mapping[str, str], functions: bool = False) -> tu
     return path, node.calls[depth - 1] if path and depth <= len(node.calls) else 0
 
 
+LIST = "ModuleList"  # it has no forward: its parts lie beside the modules that it lies beside
+CONTAINERS = (LIST, "Sequential")  # they run nothing by themselves
 LEAST_TIMES = 4  # fewer equal parts are drawn one by one
 LEAST_SAVED = 24  # nodes that must be folded away for it to be worth a click
 MOST_OPS = 3  # of a part that are named
@@ -170,7 +172,7 @@ def find_repeats(graph: AutogradGraph, nodes: Sequence[int] | None = None) -> li
 
 def _runs(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[Repeat]:
     nodes = graph.nodes
-    looks = [(nodes[i].name, nodes[i].function, nodes[i].shape, nodes[i].dtype) for i in inner]
+    looks = [(nodes[i].name, nodes[i].function, nodes[i].shape, nodes[i].dtype, nodes[i].frozen) for i in inner]
     for ops, path, cuts in _cuts(graph, inner):
         parts = [slice(*ends) for ends in pairwise([0, *cuts, len(inner)])]
         for look, group in groupby(parts, key=lambda part: looks[part]):
@@ -209,7 +211,10 @@ def _cuts(graph: AutogradGraph, inner: Sequence[int]) -> Iterator[tuple[bool, st
 
 
 def named_repeat(graph: AutogradGraph, repeat: Segment) -> Segment:
-    """Return a repeat with its name: ``"Block ×12"``, ``"Linear + Relu ×50"``, ``"Cube, Add ×20"``."""
+    """Return a repeat with its name: ``"Block ×12"``, ``"Linear + Relu ×50"``, ``"Cube, Add ×20"``.
+
+    Where its parts are only some of a module's, the name says which: ``"layers.4–11 Block ×8"``.
+    """
     path, nodes, times, _ = repeat
     if times < 2:
         return repeat
@@ -218,6 +223,9 @@ def named_repeat(graph: AutogradGraph, repeat: Segment) -> Segment:
     first = nodes[: len(nodes) // times]
     known = len(kinds) == 1 and 0 < len(modules[0]) <= MOST_OPS
     what = _with_ops(graph, first, modules[0]) if known else op_names(graph, first)
+    of = [module for module in graph.scopes if module.rpartition(".")[0] == path]
+    if known and len(modules[0]) == 1 and len({*modules}) == times < len(of):
+        what = f"{modules[-1][0]}–{modules[0][0].rpartition('.')[2]} {what}"
     return Segment(path, nodes, times, Phrase("graphs.repeat", name=what, times=times))
 
 
@@ -264,7 +272,12 @@ def _modules(graph: AutogradGraph, repeat: Segment) -> list[tuple[str, ...]]:
 
 def _with_ops(graph: AutogradGraph, part: Sequence[int], modules: Sequence[str]) -> str:
     kinds = ", ".join(dict.fromkeys([graph.scopes.get(module, module) for module in modules]))
+    return kinds + ops_beside(graph, part, modules)
+
+
+def ops_beside(graph: AutogradGraph, part: Sequence[int], modules: Sequence[str]) -> str:
+    """Return ``" + Add, Mul"`` for what is drawn with modules and was not made by them, where it is worth words."""
     inside = tuple([f"{module}." for module in modules])
     others = [i for i in part if not f"{graph.nodes[i].scope}.".startswith(inside)]
     watched = any(graph.nodes[i].calls for i in part)  # else a few ops at the border may well be the module's own
-    return f"{kinds} + {op_names(graph, others)}" if len(others) * 4 >= len(part) or (others and watched) else kinds
+    return f" + {op_names(graph, others)}" if len(others) * 4 >= len(part) or (others and watched) else ""

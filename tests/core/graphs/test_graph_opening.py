@@ -6,7 +6,6 @@ import contextlib
 
 import graph_models as models
 import pytest
-import torch
 from test_graph_folding import is_acyclic
 from torch import nn
 
@@ -17,20 +16,6 @@ from nbautograd.core.graphs.folding import OPENING, fold_to
 def boxes(graph):
     """The groups of a folded graph, without how many nodes they hold."""
     return [str(node.name).rpartition(" · ")[0] for node in graph.nodes if len(node.members) > 1]
-
-
-@pytest.mark.parametrize("watched", [False, True])
-def test_a_residual_network_opens_on_its_layers(watched):
-    with nbautograd.watch_modules() if watched else contextlib.nullcontext():
-        model, loss = models.resnet()
-    graph = nbautograd.graph(loss, names=model)
-    folded = fold_to(graph, 300)
-    assert len(graph.nodes) > 200
-    assert len(folded.nodes) + len(folded.roots) <= OPENING
-    layers = [name for name in boxes(folded) if name.startswith("layer")]
-    assert layers == ["layer4 Sequential", "layer3 Sequential", "layer2 Sequential", "layer1 Sequential"]
-    assert is_acyclic(folded)
-    assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
 
 
 def test_a_wrapper_around_everything_is_looked_through():
@@ -72,29 +57,46 @@ def test_the_ends_of_blocks_are_inferred_as_they_are_when_watched():
     assert all(one == two for one, two in added)
 
 
-def test_a_list_opens_on_its_parts_each_with_what_lies_between():
-    """Of six layers none is split: what nobody is known to have made stands in a part's box, and in its name.
+LAYERS = [f"layers.{k}" for k in range(5, -1, -1)]
+UNET = ["join1", "join2", "join3", "middle", "down3", "down2", "down1"]
 
-    The first layer's sum is of what an embedding gives: what is computed from that is not the embedding's.
-    """
-    torch.manual_seed(0)
-    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
-    models = {"emb": nn.Embedding(4, 8), "tr": nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)}
-    loss = models["tr"](models["emb"](torch.tensor([[0, 1, 2], [3, 2, 1]]))).sum()
-    names = boxes(fold_to(nbautograd.graph(loss, names=models), 300))
-    layers = [name for name in names if name.startswith("tr.layers")]
-    assert [name.split()[0] for name in layers] == [f"tr.layers.{k}" for k in range(5, -1, -1)]
-    assert "Transpose" in layers[1]
+COLUMNS = {
+    "residual": (models.resnet, [f"layer{k}" for k in (4, 3, 2, 1)], []),
+    "residual frozen": (lambda: models.resnet(frozen=["layer2"]), [f"layer{k}" for k in (4, 3, 2, 1)], ["layer2"]),
+    "transformer": (models.encoder, LAYERS, []),
+    "transformer, norm first": (lambda: models.encoder(norm_first=True), LAYERS, []),
+    "transformer frozen": (lambda: models.encoder([1, 3]), LAYERS, ["layers.3", "layers.1"]),
+    "language model": (models.language_model, [f"encoder.{path}" for path in LAYERS], []),
+    "language model frozen": (
+        lambda: models.language_model([0, 1]), [f"encoder.{path}" for path in LAYERS],
+        ["encoder.layers.1", "encoder.layers.0"],
+    ),
+    "U-Net": (models.unet, [f"net.{path}" for path in UNET], []),
+}  # fmt: skip
 
 
-def test_frozen_modules_are_named_from_the_weights_that_their_nodes_saved():
-    model, _ = models.resnet()
-    model.layer2.requires_grad_(False)
-    loss = model(torch.randn(2, 3, 32, 32)).sum()
-    folded = fold_to(nbautograd.graph(loss, names=model), 300)
-    assert [node.scope for node in folded.nodes if node.frozen] == ["layer2"]
-    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 6, enable_nested_tensor=False)
-    encoder.layers[1].requires_grad_(False)
-    graph = nbautograd.graph(encoder(torch.randn(2, 3, 8)).sum(), names=encoder)
-    assert len(graph.nodes) > 300
-    assert {node.scope[:8] for node in fold_to(graph, 300).nodes if node.frozen} == {"layers.1"}
+@pytest.mark.parametrize("watched", [False, True])
+@pytest.mark.parametrize(("make", "column", "frozen"), COLUMNS.values(), ids=COLUMNS)
+def test_a_model_opens_on_one_column_of_its_parts_none_of_which_is_torn(make, column, frozen, watched):
+    """Frozen parts are known from the weights that their nodes saved; a part is told by its module's name."""
+    with nbautograd.watch_modules() if watched else contextlib.nullcontext():
+        model, loss = make()
+    graph = nbautograd.graph(loss, names=model)
+    folded = fold_to(graph, 300)
+    kinds = [f"{path} {graph.scopes[path]}" for path in column]
+    assert [name for name in boxes(folded) if name.split()[0] in column] == kinds
+    assert [node.scope for node in folded.nodes if node.frozen] == frozen
+    assert torn(graph, folded) in ([], ["embedding"])  # whose weight is the head's too
+    assert is_acyclic(folded)
+    assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
+
+
+def torn(graph, folded):
+    """The modules of which several boxes hold nodes, one of them others too."""
+    held = [[graph.nodes[m].scope for m in node.members if graph.nodes[m].kind != "leaf"] for node in folded.nodes]
+
+    def is_torn(path):
+        inside = [[f"{scope}.".startswith(f"{path}.") for scope in scopes] for scopes in held]
+        return sum(map(any, inside)) > 1 and any(any(some) and not all(some) for some in inside)
+
+    return [path for path in graph.scopes if is_torn(path)]

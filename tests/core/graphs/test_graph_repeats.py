@@ -54,10 +54,18 @@ def test_steps_of_a_loop_share_their_weights_outside_the_box():
 
 def test_a_first_layer_without_a_gradient_for_its_input_belongs_to_the_repeat():
     model = nn.Sequential(*[layer for _ in range(50) for layer in (nn.Linear(4, 4), nn.ReLU())])
-    assert told(nbautograd.graph(model(torch.ones(2, 4)).sum(), names=model)) == [("Linear + Relu ×50", 50, 3)]
+    assert told(nbautograd.graph(model(torch.ones(2, 4)).sum(), names=model)) == [("ReLU, Linear ×50", 50, 3)]
     with nbautograd.watch_modules():
         loss = model(torch.ones(2, 4)).sum()
     assert told(nbautograd.graph(loss, names=model)) == [("ReLU, Linear ×50", 50, 3)]
+
+
+def test_frozen_parts_are_a_repeat_of_their_own_that_says_which_they_are():
+    model = nn.Sequential(*[models.ResidualBlock(4, 4, 1, nn.ReLU()) for _ in range(12)])
+    model[:5].requires_grad_(False)
+    graph = nbautograd.graph(model(torch.ones(2, 4, 8, 8, requires_grad=True)).sum(), names=model)
+    found = [(str(node.name), node.frozen) for node in fold_to(graph, 300).nodes if node.repeats]
+    assert found == [("5–11 ResidualBlock ×7 · 13 nodes each", False), ("0–4 ResidualBlock ×5 · 7 nodes each", True)]
 
 
 def test_nan_in_a_part_is_counted():
