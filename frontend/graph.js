@@ -276,8 +276,7 @@ class LayoutView {
     const whole = el(
       "div",
       "stack graph",
-      el("div", "bar", steps.element, el("span", "grow"), ...bar),
-      el("div", "bar", lens.element, why.element),
+      el("div", "bar", steps.element, lens.element, why.element, el("span", "grow"), ...bar),
       lens.legend,
       why.answer,
       frame,

@@ -1484,7 +1484,7 @@ SENTENCES: dict[str, str] = {
     "views.graph.alt": "反向计算图，{nodes}，{edges}；下表列出各节点。",
     "views.graph.twin": "以表格显示计算图",
     "views.compare.reference": "参考",
-    "views.compare.key": "一行中的热图共用一个色标；舍入误差以内的差值为灰色。",
+    "views.compare.key": "一行中的热图共用一个色标，因此小的差值颜色很淡。",
     "views.compare.equal": "每个元素都相等",
     "views.compare.one_is_none": "形状不同",
     "views.compare.difference": "最大差",

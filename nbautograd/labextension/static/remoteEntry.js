@@ -229,10 +229,8 @@ mark.nbag-lit {
   position: absolute;
   top: 0.55em;
   left: 2px;
-  width: 10px;
-  height: 10px;
+  border: 5px solid var(--nbag-explained); /* not a ground, which forced colours take away */
   border-radius: 50%;
-  background: var(--nbag-explained);
   content: "";
 }
 .nbag-arc .nbag-main .nbag-role {
@@ -240,8 +238,8 @@ mark.nbag-lit {
   font-weight: bold;
 }
 .nbag-arc .nbag-main::after {
+  border-color: var(--nbag-bug);
   border-radius: 0;
-  background: var(--nbag-bug);
   transform: rotate(45deg);
 }
 .nbag-said progress {
