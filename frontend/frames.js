@@ -4,35 +4,77 @@ import { svg } from "./dom.js";
 import { nameOf } from "./scene.js";
 
 /** @typedef {import("./scene.js").Box} Box */
+/** @typedef {{path: string, inside: Box[], name: string, at: number, left: number, top: number, right: number, bottom: number}} Frame */
 
 const PAD = 6, // px between a frame and what is in it, and as many for each frame inside
   FOOT = 3, // px below; the label of an edge stands between it and the next frame
   HEAD = 15, // px above for its name
+  LETTER = 7, // px of a name, at most on average
   INSET = 9; // px of a box left and right of its words
 const MOST = 400; // boxes; among more nobody sees frames
 
 /**
- * A frame for each module of which several boxes are drawn and nothing else stands between them; and the boxes, whose
- * words leave out the name of the frame around them.
+ * A frame for each module of which several boxes are drawn, one in each column, where nothing else stands between them;
+ * and the boxes, whose words leave out the name of the frame around them.
  * @param {import("./states").Layout} layout
  * @param {Record<string, string>} scopes the module of each box, by its key
  */
-export function framed({ boxes }, scopes) {
+export function framed({ boxes, paths }, scopes) {
   const found = boxes.length > MOST ? [] : modules(boxes, scopes),
-    paths = found.map(([path]) => path);
+    names = found.map(([path]) => path),
+    turns = paths.flatMap(turn);
   /** @param {string} path @returns {number} how many frames stand in each other there */
   const depth = (path) =>
-    1 + Math.max(0, ...paths.filter((p) => p.startsWith(`${path}.`)).map(depth));
-  const drawn = found.map(([path, inside]) => frame(path, inside, boxes, PAD * depth(path)));
-  const around = found.filter((_, k) => drawn[k]).sort(([a], [b]) => b.length - a.length);
+    1 + Math.max(0, ...names.filter((p) => p.startsWith(`${path}.`)).map(depth));
+  /** @param {Box} box @returns {number} a number that boxes of one column share */
+  const column = (box) => turns.filter((x) => x < box.x).length;
+  const parts = found.flatMap(([path, inside]) =>
+    [...new Set(inside.map(column))].map((number) => ({
+      path,
+      inside: inside.filter((box) => column(box) === number),
+    })),
+  );
+  const drawn = parts.flatMap(({ path, inside }) => {
+    const own = new Set(inside.map(({ key }) => key)),
+      edges = paths.filter(({ source, target }) => own.has(source) && own.has(target));
+    /** @param {number[]} xs */
+    const around = (xs) => frame(path, inside, boxes, PAD * depth(path), xs);
+    return around(edges.flatMap(({ points }) => points.map(([x]) => x))) ?? around([]) ?? [];
+  });
+  drawn.sort((a, b) => a.path.length - b.path.length);
+  drawn.forEach((inner, k) => name(inner, drawn.slice(0, k)));
   return {
-    frames: svg("g", { class: "frames", "aria-hidden": "true" }, ...drawn),
+    frames: svg("g", { class: "frames", "aria-hidden": "true" }, ...drawn.map(picture)),
     boxes: boxes.map((box) => {
-      const path = around.find(([, inside]) => inside.includes(box))?.[0];
-      return path === undefined ? box : shortened(box, `${path}.`);
+      const around = drawn.findLast(({ inside }) => inside.includes(box));
+      return around ? shortened(box, `${around.path}.`) : box;
     }),
   };
 }
+
+/** @param {Frame} inner @param {Frame[]} others its name leaves out that of the frame around it, and stands beside that */
+function name(inner, others) {
+  const outer = others.findLast(({ inside }) => inside.includes(inner.inside[0]));
+  if (!outer) return;
+  inner.name = inner.path.slice(outer.path.length + 1);
+  if (outer.top === inner.top)
+    inner.at = Math.max(inner.at, outer.at + LETTER * outer.name.length + PAD);
+}
+
+/** @param {Frame} frame */
+const picture = ({ name, at, left, top, right, bottom }) =>
+  svg(
+    "g",
+    null,
+    svg("rect", { x: left, y: top, width: right - left, height: bottom - top, rx: 8 }),
+    svg("text", { x: at, y: top + 11 }, name),
+  );
+
+/** @param {import("./states").Path} path @returns {number[]} where it rises to the top of the next column */
+const turn = ({ edges, points }) =>
+  points
+    .filter(([x, y], k) => edges.length && k && x === points[k - 1][0] && y < points[k - 1][1])
+    .map(([x]) => x);
 
 /** @param {Box} box @param {string} path what its words leave out, and stay in the middle */
 function shortened(box, path) {
@@ -69,19 +111,14 @@ function modules(boxes, scopes) {
   );
 }
 
-/** @param {string} path @param {Box[]} inside @param {Box[]} all @param {number} pad */
-function frame(path, inside, all, pad) {
-  const left = Math.min(...inside.map((b) => b.x)) - pad,
+/** @param {string} path @param {Box[]} inside @param {Box[]} all @param {number} pad @param {number[]} xs what is inside too @returns {Frame | null} */
+function frame(path, inside, all, pad, xs) {
+  const left = Math.min(...xs, ...inside.map((b) => b.x)) - pad,
     top = Math.min(...inside.map((b) => b.y)) - HEAD,
-    right = Math.max(...inside.map((b) => b.x + b.width)) + pad,
+    right = Math.max(...xs, ...inside.map((b) => b.x + b.width)) + pad,
     bottom = Math.max(...inside.map((b) => b.y + b.height)) + FOOT;
   /** @param {Box} b */
   const within = (b) => b.x < right && b.x + b.width > left && b.y < bottom && b.y + b.height > top;
   if (all.some((b) => within(b) && !inside.includes(b))) return null;
-  return svg(
-    "g",
-    null,
-    svg("rect", { x: left, y: top, width: right - left, height: bottom - top, rx: 8 }),
-    svg("text", { x: left + 6, y: top + 11 }, path),
-  );
+  return { path, inside, name: path, at: left + PAD, left, top, right, bottom };
 }

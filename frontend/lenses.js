@@ -67,7 +67,7 @@ const ramp = (from, to) =>
 /** @param {string} words @param {() => void} act */
 const link = (words, act) => button(el("code", null, words), act, "link");
 
-/** @param {Page} page @param {import("./types").GraphView} state @returns {Lens} each storage of a box once, darker the more it is */
+/** @param {Page} page @param {import("./types").GraphView} state @returns {Lens} each storage of a box once, as a bar */
 function memory(page, { lenses: { kept }, layout }) {
   if (!kept) return { words: [prose(page.t("lens.memory_unknown"))] };
   const { nodes } = kept;
@@ -86,22 +86,9 @@ function memory(page, { lenses: { kept }, layout }) {
   }
   const most = Math.max(1, ...layout.boxes.map(bytes));
   return {
-    words: [
-      ramp("0 B", size(most)),
-      page.t("kept_in_all", { size: size(kept.all) }),
-      kept.scopes.length
-        ? el(
-            "ul",
-            "queue",
-            ...kept.scopes.map(([scope, n]) =>
-              el("li", null, el("code", null, scope), ` ${size(n)}`),
-            ),
-          )
-        : "",
-    ],
+    words: [page.t("kept_in_all", { size: size(kept.all) })],
     tag: (box) => (bytes(box) ? size(bytes(box)) : ""),
-    style: (item) =>
-      isPath(item) || !bytes(item) ? "" : `--t:${Math.min(1, Math.sqrt(bytes(item) / most))}`,
+    style: (item) => (isPath(item) || !bytes(item) ? "" : `--t:${bytes(item) / most}`),
   };
 }
 

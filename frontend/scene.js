@@ -11,6 +11,7 @@ import { fill, svg } from "./dom.js";
 const TOLD = 6; // edges that the words of a box name
 const CELL = 512; // px of the drawing: side of a cell of the index
 const LOUD = ["found", "now", "ready", "use", "chosen", "hot", "wrong"]; // looks that are seen from afar too
+const TAG = 48; // px that a tag takes
 const ROUND = { function: 6, op: 4, group: 4 };
 
 /**
@@ -174,7 +175,7 @@ export class Scene {
     if (group.getAttribute("class") !== look) group.setAttribute("class", look);
     if (this.#style || group.hasAttribute("style"))
       group.setAttribute("style", this.#style?.(item) ?? "");
-    if (!isPath(item)) setTag(group, this.#tag?.(item) ?? "");
+    if (!isPath(item)) setTag(group, item, this.#tag?.(item) ?? "");
   }
 }
 
@@ -264,16 +265,19 @@ export function boxGroup(box) {
       height: box.height,
       rx: ROUND[/** @type {keyof ROUND} */ (box.kind)] ?? 11,
     }),
+    svg("path", { class: "bar-of", d: `M6,${box.height - 2.5}H${box.width - 6}` }),
     ...box.lines.map((line) => svg("text", { x: line.x, y: line.y, class: line.style }, line.text)),
   );
 }
 
-/** @param {SVGGElement} group @param {string} words */
-function setTag(group, words) {
+/** @param {SVGGElement} group @param {Box} box @param {string} words at its left, or where there is no room at its right */
+function setTag(group, { x, width }, words) {
   const old = group.querySelector(".tag");
   if ((old?.textContent ?? "") === words) return;
   old?.remove();
-  if (words) group.append(svg("text", { class: "tag", x: -5, y: 16, "text-anchor": "end" }, words));
+  const [at, anchor] = x > TAG ? [-5, "end"] : [width + 5, "start"];
+  if (words)
+    group.append(svg("text", { class: "tag", x: at, y: 16, "text-anchor": anchor }, words));
 }
 
 /** @param {Path} path */

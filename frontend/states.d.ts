@@ -240,7 +240,6 @@ export interface EdgeState {
 /** The memory that a graph keeps for backward. */
 export interface KeptMemory {
   nodes: Record<number, [number, number][]>;
-  scopes: [string, number][];
   all: number;
 }
 

@@ -224,7 +224,6 @@ def with_ghost(graph: AutogradGraph, asked: NoneReason) -> AutogradGraph:
     return replace(graph, ghosts=(*graph.ghosts, asked.ghost))
 
 
-MOST_SCOPES = 8  # modules whose memory is told
 MOST_STALE = 20
 NO_GRADIENT = -1.0  # in place of a norm; a gradient with NaN or Inf is NaN
 
@@ -253,14 +252,9 @@ def first_bad(graph: AutogradGraph) -> int | None:
 
 
 def _saved_memory(graph: AutogradGraph) -> KeptMemory | None:
-    """List the storages of each node, as (number, bytes), and the totals of the modules, shared memory once."""
+    """List the storages of each node, as (number, bytes), and the total, shared memory once."""
     nodes = {node.id: [s[:2] for s in node.storages] for node in graph.nodes if node.storages}
-    if not nodes:
-        return None
-    sizes = graph.saved_bytes()
-    scopes = sorted(((size, scope) for scope, size in sizes.items() if scope and size), reverse=True)
-    told = [(scope, size) for size, scope in scopes[:MOST_SCOPES]]
-    return KeptMemory(nodes=nodes, scopes=told, all=sizes[""])
+    return KeptMemory(nodes=nodes, all=graph.saved_bytes()[""]) if nodes else None
 
 
 def _stale(graph: AutogradGraph, node: Node, position: int) -> StaleState:

@@ -197,12 +197,10 @@ class KeptMemory:
 
     Attributes:
         nodes: storages of each node: number and bytes.
-        scopes: modules and their bytes, the largest first.
         all: bytes in all.
     """
 
     nodes: Mapping[int, Sequence[Pair]]
-    scopes: Sequence[tuple[str, int]]
     all: int
 
 

@@ -51,7 +51,7 @@ def box(page: Page, text: str) -> Any:
     return page.locator(".drawing .box", has_text=text).first
 
 
-def test_the_memory_lens_tells_and_tints_what_each_node_keeps(asking: Any) -> None:
+def test_the_memory_lens_tells_and_draws_as_a_bar_what_each_node_keeps(asking: Any) -> None:
     value = stale()
     page = asking(value)
     page.get_by_label("Colour by").focus()
@@ -62,8 +62,12 @@ def test_the_memory_lens_tells_and_tints_what_each_node_keeps(asking: Any) -> No
     expect(box(page, "SigmoidBackward0")).to_contain_text("12 B")
     expect(page.get_by_label("Colour by")).to_be_focused()  # though the picture is another one
     kept = {node.id for node in value.nodes if node.bytes}
-    tinted = page.locator('.box[style*="--t"]').evaluate_all("all => all.map(e => e.dataset.key)")
-    assert {int(key[1:]) for key in tinted} == kept
+    barred = page.locator('.box[style*="--t"]')
+    assert {int(key[1:]) for key in barred.evaluate_all("all => all.map(e => e.dataset.key)")} == kept
+    part = "all => all.map(e => new DOMMatrix(getComputedStyle(e.querySelector('.bar-of')).transform).a)"
+    most = max(node.bytes for node in value.nodes)
+    keys = barred.evaluate_all("all => all.map(e => +e.dataset.key.slice(1))")
+    assert barred.evaluate_all(part) == pytest.approx([value.nodes[k].bytes / most for k in keys])
     page.get_by_label("Colour by").select_option("")
     expect(page.locator(".lens")).to_be_hidden()
     expect(box(page, "SigmoidBackward0")).not_to_contain_text("keeps")

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from widget_page import part_in_sight
 
 import nbautograd
+from nbautograd.views.layout import first_layout
 
 pytestmark = pytest.mark.browser
 
@@ -140,3 +141,41 @@ def test_words_that_leave_out_the_frame_around_a_box_fit_it(show: Any) -> None:
     page = show(nbautograd.graph(loss, names={"m": model}))
     fits = "all => all.map(t => t.getBBox().width < t.parentNode.querySelector('rect').getBBox().width)"
     assert set(page.locator(".box.group text").evaluate_all(fits)) == {True}
+
+
+FRAMES = """() => [...document.querySelector(".nbag-live").shadowRoot.querySelectorAll(".frames g")].map((frame) => {
+  const [rect, text] = [...frame.children].map((part) => part.getBBox());
+  return [frame.textContent, [rect.x, rect.y, rect.x + rect.width, rect.y + rect.height],
+          [text.x, text.y, text.x + text.width, text.y + text.height]];
+})"""
+
+
+def nested_blocks() -> Any:
+    model = torch.nn.Sequential(*[models.ResidualBlock(2, 2, 1, torch.nn.ReLU()) for _ in range(2)])
+    return model, model(torch.ones(1, 2, 4, 4, requires_grad=True)).sum()
+
+
+def apart(one: list[float], two: list[float]) -> bool:
+    return one[2] <= two[0] or two[2] <= one[0] or one[3] <= two[1] or two[3] <= one[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [(models.unet, ["net", "net"]), (models.language_model, ["encoder.layers"]), (nested_blocks, ["1", "0"])],
+    ids=["two columns", "one column", "nested"],
+)
+def test_frames_hold_their_edges_and_their_names_stand_apart(show: Any, make: Any, names: list[str]) -> None:
+    model, loss = make()
+    value = nbautograd.graph(loss, names=model)
+    frames = show(value).evaluate(FRAMES)
+    assert [name for name, _, _ in frames][: len(names)] == names
+    made = first_layout(value)
+    held = 0
+    for _, (left, top, right, bottom), _ in frames:
+        inside = {b.key for b in made.boxes if left <= b.x and b.x + b.width <= right and top <= b.y < bottom}
+        own = [path.points for path in made.paths if {path.source, path.target} <= inside]
+        held += sum(len({x for x, _ in points}) > 1 for points in own)
+        assert all(left <= x <= right and top <= y <= bottom for points in own for x, y in points)
+    assert held or make is models.language_model
+    texts = [text for _, _, text in frames]
+    assert all(apart(one, two) for k, one in enumerate(texts) for two in texts[:k])

@@ -203,7 +203,7 @@ def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
             style = "zero"
         return norm_text(edge.gradient), style
     if len(edge.members) > 1:
-        return f"×{len(edge.members)}", ""
+        return messages.text("graphs.edges", count=len(edge.members)), ""
     other = f" {edge.dtype}" if edge.dtype is not None and edge.dtype != dtype else ""
     return shape_text(edge.shape) + other, ""
 
