@@ -169,7 +169,7 @@ def _place(point: Point | None, again: Callable[[], Point | None]) -> Place | No
             run.find_all_blocks()
             if run.outputs is not None:
                 second = functools.cache(lambda: _place(again(), lambda: None))
-                return Place(run.blocks, point.kind.name == "single", second)
+                return Place(run.blocks, second)
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,12 +17,11 @@ from nbautograd.core.numerics.constants import EVIDENCE, EVIDENT, SIGNIFICANT, S
 class Evidence:
     """One block's analytical and numerical Jacobian, thinned out when it is large.
 
-    Dimensions of the same size are thinned out alike, so that exchanging two of them still means something.
+    Dimensions of the same size are thinned out alike, so that a diagonal stays one.
 
     Attributes:
         block: the block that is spoken of.
         A, N: analytical and numerical, rows x columns of the thinned-out block.
-        out_shape, in_shape: shapes of the thinned-out output and input.
         rel, tiny: two numbers count as equal when they differ by at most ``rel`` of their size plus ``tiny``.
         blocks: all blocks of the same check, by positions of output and input.
         none: True when backward returned None for the input.
@@ -31,8 +30,6 @@ class Evidence:
     block: Block
     A: Array
     N: Array
-    out_shape: tuple[int, ...]
-    in_shape: tuple[int, ...]
     rel: float
     tiny: float
     blocks: Mapping[tuple[int, int], Block] = field(default_factory=dict)
@@ -48,10 +45,6 @@ class Evidence:
         size = np.maximum(np.abs(X), np.abs(Y))
         return np.asarray(np.abs(X - Y) <= self.rel * np.maximum(size, SMALL * self.scale) + self.tiny)
 
-    def same(self, X: Array, Y: Array) -> bool:
-        """Return True if two arrays agree everywhere."""
-        return X.shape == Y.shape and bool(self.equal(X, Y).all())
-
     @property
     def wrong(self) -> Array:
         """Mark the entries where A and N differ."""
@@ -60,49 +53,27 @@ class Evidence:
     @property
     def elementwise(self) -> bool:
         """Return True if both Jacobians have nothing off the diagonal of equal shapes."""
-        return self.out_shape == self.in_shape and off_diagonal(self.A, self) == off_diagonal(self.N, self) == 0
-
-
-def off_diagonal(X: Array, e: Evidence) -> int:
-    """Count the entries off the diagonal that are not zero."""
-    hot = ~e.equal(X, np.zeros_like(X))
-    np.fill_diagonal(hot, False)
-    return int(hot.sum())
-
-
-def spread_indices(size: int, most: int, also: Sequence[int]) -> list[int]:
-    """Choose the indices of a dimension that stay: at most ``most``, spread evenly, and the named ones."""
-    if size <= most:
-        return list(range(size))
-    spread = {round(k * (size - 1) / (most - 1)) for k in range(most)} if most > 1 else {0}
-    return sorted(spread | {i for i in also if i < size})
+        if self.block.output_shape != self.block.input_shape or self.block.matrices.rows is not None:
+            return False
+        hot = ~self.equal(self.A, np.zeros_like(self.A)) | ~self.equal(self.N, np.zeros_like(self.N))
+        return not np.any(hot & ~np.eye(len(hot), dtype=bool))
 
 
 def indices(block: Block) -> dict[int, list[int]]:
-    """Choose the indices that stay, by size of dimension, so that the block has at most ``EVIDENCE`` entries.
-
-    Of a block that is known at a sample alone those of the sample, where its rows and columns are single dimensions.
-    """
+    """Choose the indices that stay, by size of dimension, so that the block has at most ``EVIDENCE`` entries."""
     shape = (*block.output_shape, *block.input_shape)
-    matrices = block.matrices
-    if matrices.rows is not None and len(block.output_shape) <= 1 and len(block.input_shape) <= 1:
-        known = [*zip(block.output_shape, (matrices.rows,)), *zip(block.input_shape, (matrices.cols,))]  # noqa: B905
-        if len(set(shape)) == len(shape):
-            return {size: [int(k) for k in ids] for size, ids in known}
     places = () if block.worst is None else (*block.worst.output_index, *block.worst.input_index)
     most = max(shape, default=1)
     while float(np.prod([min(size, most) for size in shape], dtype=float)) > EVIDENCE and most > 2:
         most = max(2, most * 3 // 4)
-    return {
-        size: spread_indices(size, most, [p for p, s in zip(places, shape, strict=False) if s == size])
-        for size in shape
-    }
+    even = {size: np.linspace(0, size - 1, min(size, most)).round().astype(int).tolist() for size in shape}
+    return {n: sorted({*even[n], *(p for p, size in zip(places, shape, strict=False) if size == n)}) for n in even}
 
 
 def flat(shape: tuple[int, ...], chosen: dict[int, list[int]]) -> list[int]:
-    """Return the row-major positions of the elements that stay; of a size that nothing is known of all do."""
+    """Return the row-major positions of the elements that stay."""
     grid = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
-    return [int(i) for i in np.ravel(grid[np.ix_(*(chosen.get(size) or range(size) for size in shape))])]
+    return [int(i) for i in np.ravel(grid[np.ix_(*(chosen[size] for size in shape))])]
 
 
 def gather(
@@ -115,18 +86,16 @@ def gather(
         blocks: all blocks of the same check.
         none: True when backward returned None for the block's input.
     """
-    chosen = indices(block)
-    rows, cols = flat(block.output_shape, chosen), flat(block.input_shape, chosen)
-    whole = len(rows) * len(cols) == block.entries
-    asked = (None, None) if whole else (rows, cols)
+    asked: tuple[Any, Any] = (block.matrices.rows, block.matrices.cols)  # of a block that is known at a sample alone
+    if asked[0] is None and block.entries > EVIDENCE:
+        chosen = indices(block)
+        asked = flat(block.output_shape, chosen), flat(block.input_shape, chosen)
     A, N = np.asarray(block.analytical(*asked)), np.asarray(block.numerical(*asked))
     bar: Any = block.worst.error_bar if block.worst is not None else 0.0
     scale = float(np.abs(N[np.isfinite(N)]).max(initial=0.0))
     tiny = min(EVIDENT * float(bar), SMALL * scale) if np.isfinite(bar) else 0.0
-    out_shape = tuple(len(chosen[s]) for s in block.output_shape)
-    in_shape = tuple(len(chosen[s]) for s in block.input_shape)
     rel = SIGNIFICANT_SINGLE if single else SIGNIFICANT
-    return Evidence(block, A, N, out_shape, in_shape, rel, tiny, blocks or {}, none)
+    return Evidence(block, A, N, rel, tiny, blocks or {}, none)
 
 
 @dataclass(frozen=True)
@@ -150,12 +119,10 @@ class Place:
 
     Attributes:
         blocks: with their verdicts.
-        single: True where sizes that are equal at the inputs given may differ.
         other_values: makes the check at other values in the same sizes; None where forward takes none.
     """
 
     blocks: Mapping[tuple[int, int], Block]
-    single: bool = False
     other_values: Callable[[], Place | None] = lambda: None
 
 
@@ -214,10 +181,7 @@ def fresh_inputs(predicate: Predicate, found: Cause, case: WrongBlock) -> Cause 
     """Return the cause where it holds at fresh inputs and sizes as well."""
     asked = 0
     for place, e in case.fresh():
-        other = predicate(e)
-        if other is None and place.single:
-            continue  # two sizes that the hypothesis needs to be equal are not
-        if not _same(found, other):
+        if not _same(found, predicate(e)):
             # a difference across a kink close by is no derivative: what two points refute is refuted
             second = case.at(place.other_values())
             if second is None or not _same(found, predicate(second)):

@@ -52,12 +52,6 @@ def factor(A: Array, N: Array, e: Evidence) -> float | None:
 UNCLASSIFIED = Cause("wrong_unclassified", "wrong_unclassified")
 
 
-def sampled(e: Evidence) -> Cause | None:
-    """Return the cause where entries outside the sample of a large block are not known."""
-    unknown = e.block.matrices.rows is not None and np.isnan(e.A).any()
-    return UNCLASSIFIED if unknown and np.isfinite(e.block.matrices.analytical).all() else None
-
-
 def nonfinite(e: Evidence) -> Cause | None:
     """Return the cause where A has entries that are no numbers, and N numbers there: a NaN of forward is no cause."""
     bad = int((~np.isfinite(e.A) & np.isfinite(e.N)).sum())

@@ -50,7 +50,6 @@ At = Callable[[int, int], WrongLine | None]
 
 # in the order that told causes apart best
 HYPOTHESES: tuple[tuple[Predicate, Confirm], ...] = (
-    (predicates.sampled, at_hand),
     (predicates.nonfinite, at_hand),
     (predicates.none_returned, at_hand),
     (predicates.output_ignored, fresh_inputs),
