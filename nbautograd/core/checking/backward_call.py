@@ -19,7 +19,7 @@ from torch import Tensor
 from nbautograd.core.checking.prepared_inputs import copy, unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics import draws
-from nbautograd.core.numerics.compare import agree_bitwise, agree_relative
+from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.numerics.constants import LOOSEST
 from nbautograd.core.stumbles import RAISED, hands_over, is_ours, users_errors
 from nbautograd.core.torch_private.nodes import graph_nodes
@@ -217,14 +217,6 @@ def gradient_tolerance(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> floa
     if isinstance(outputs, Outputs):
         spacings.append(outputs.casts.coarsest)
     return min(LOOSEST, 100 * math.pow(max(spacings, default=0.0), 0.75)) if spacings else 1e-9
-
-
-def agree(
-    problem: Problem, outputs: Outputs, a: Sequence[Tensor | None], b: Sequence[Tensor | None], times: float = 1.0
-) -> bool:
-    """Compare gradients of the differentiable inputs as closely as two of these outputs should agree."""
-    rel, low = times * gradient_tolerance(outputs, problem.inputs), rounding_level(outputs, problem.inputs)
-    return all(agree_relative(x, y, rel, low) for x, y in zip(a, b, strict=True))
 
 
 def rounding_level(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:

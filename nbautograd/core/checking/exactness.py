@@ -214,41 +214,34 @@ def _values(problem: Problem) -> Tensor:
 
 
 def _small_arguments(problem: Problem) -> Iterator[Callable[[float], Problem]]:
-    for position, item in enumerate(problem.inputs):
-        if _is_small(item):
-            yield functools.partial(_with_argument, problem, position)
+    def with_argument(position: int, times: float) -> Problem:
+        given = (times * x if k == position else x for k, x in enumerate(problem.fresh()))
+        return Problem(problem.fn, tuple(given), problem.seed)
+
+    yield from (functools.partial(with_argument, k) for k, item in enumerate(problem.inputs) if _is_small(item))
 
 
 def _small_numbers(problem: Problem) -> Iterator[Callable[[float], Problem]]:
     """Yield, for each small number of forward, what makes the problem with so many times it."""
     yield from _small_arguments(problem)
     forward = inspect.unwrap(problem.cls.forward) if problem.direct and problem.cls is not None else None  # type: ignore[attr-defined]
-    if isinstance(forward, FunctionType):
-        for number in dict.fromkeys(filter(_is_small, forward.__code__.co_consts)):
-            yield functools.partial(_with_literal, problem, forward, number)
-        for name in forward.__code__.co_names:
-            if _is_small(forward.__globals__.get(name)):
-                yield functools.partial(_with_global, problem, forward, name)
+    if not isinstance(forward, FunctionType):
+        return
+    code, known = forward.__code__, forward.__globals__
+
+    def with_literal(number: float, times: float) -> Problem:
+        changed = code.replace(co_consts=tuple(times * c if c is number else c for c in code.co_consts))
+        return _with_forward(problem, forward, changed, known)
+
+    def with_global(name: str, times: float) -> Problem:
+        return _with_forward(problem, forward, code, {**known, name: times * known[name]})
+
+    yield from (functools.partial(with_literal, n) for n in dict.fromkeys(filter(_is_small, code.co_consts)))
+    yield from (functools.partial(with_global, name) for name in code.co_names if _is_small(known.get(name)))
 
 
 def _is_small(item: Any) -> bool:
     return type(item) is float and 0 < abs(item) <= SMALL_NUMBER
-
-
-def _with_argument(problem: Problem, position: int, times: float) -> Problem:
-    given = (times * x if k == position else x for k, x in enumerate(problem.fresh()))
-    return Problem(problem.fn, tuple(given), problem.seed)
-
-
-def _with_literal(problem: Problem, forward: FunctionType, number: float, times: float) -> Problem:
-    code = forward.__code__
-    changed = code.replace(co_consts=tuple(times * c if c is number else c for c in code.co_consts))
-    return _with_forward(problem, forward, changed, forward.__globals__)
-
-
-def _with_global(problem: Problem, forward: FunctionType, name: str, times: float) -> Problem:
-    known = forward.__globals__
-    return _with_forward(problem, forward, forward.__code__, {**known, name: times * known[name]})
 
 
 def _with_forward(problem: Problem, forward: FunctionType, code: CodeType, known: dict[str, Any]) -> Problem:

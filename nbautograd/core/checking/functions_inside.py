@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking import other_points
-from nbautograd.core.checking.backward_call import agree, cotangents, pull
+from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.backward_lines import state_line
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnose import ranked
@@ -27,6 +27,7 @@ from nbautograd.core.checking.problem import Problem, functions_of
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract import rules
 from nbautograd.core.findings import Finding
+from nbautograd.core.numerics.compare import agree_relative
 from nbautograd.core.stumbles import hands_over, users_errors
 from nbautograd.core.torch_private import library
 from nbautograd.core.torch_private.ctx import apply_replaced
@@ -167,8 +168,12 @@ def _disturbed(cls: type, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
                 v = cotangents(problem, first, problem.seed)
                 alone, repeated = pull(problem, first, v), pull(problem, again, v)
                 between.call()
-                apart = not agree(problem, last, alone, pull(problem, last, v))
-                return apart and agree(problem, last, alone, repeated)
+                rel, low = gradient_tolerance(last, problem.inputs), rounding_level(last, problem.inputs)
+                same = [
+                    all(agree_relative(a, b, rel, low) for a, b in zip(alone, again, strict=True))
+                    for again in (repeated, pull(problem, last, v))
+                ]
+                return same == [True, False]
 
         return problem.state.apart(disturbed)
     return False

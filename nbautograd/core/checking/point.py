@@ -141,11 +141,6 @@ class Point:
         """Count the elements of the tensors that go in and come out."""
         return sum(t.numel() for t in (*(self.outputs or ()), *self.inputs) if isinstance(t, Tensor))
 
-    @property
-    def shapes(self) -> list[torch.Size]:
-        """Shapes of the inputs that are tensors."""
-        return [x.shape for x in self.inputs if isinstance(x, Tensor)]
-
     @cached
     def v(self) -> list[Tensor | None]:
         """The cotangents."""

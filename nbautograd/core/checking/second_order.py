@@ -153,14 +153,15 @@ def _problem(problem: Problem, outputs: Outputs) -> Problem:
     """Return the backward as a function of the inputs and the grad_outputs, to be checked like any other."""
     takes = problem.differentiable_outputs(outputs)
     v = cotangents(problem, outputs, problem.seed)
-    count = len(problem.inputs)
+    count, own = len(problem.inputs), problem.differentiable
 
     def gradients(*given: Any) -> tuple[Tensor, ...]:
         graph = torch.is_grad_enabled()  # differences need none
         with torch.enable_grad():
-            xs = tuple(_leaf(x, i in problem.differentiable) for i, x in enumerate(given[:count]))
+            leaf = {i: x if x.requires_grad else x.detach().requires_grad_() for i, x in enumerate(given) if i in own}
+            xs = tuple(leaf.get(i, x) for i, x in enumerate(given[:count]))
             outputs = problem.call(xs)
-            leaves = [xs[i] for i in problem.differentiable]
+            leaves = [xs[i] for i in own]
             tensors = [outputs[k] for k in takes]
             problem.meter.count()
             grads = internals.gradients(tensors, leaves, given[count:], create_graph=graph)
@@ -191,10 +192,6 @@ def _sampled(derived: Problem) -> Iterator[Problem]:
         small.meter = derived.meter
         small.output_names, small.sampled = derived.output_names, True
         yield small
-
-
-def _leaf(x: Any, differentiable: bool) -> Any:
-    return x if not differentiable or x.requires_grad else x.detach().requires_grad_()
 
 
 def _grad_name(problem: Problem, k: int, count: int) -> str:
@@ -253,7 +250,9 @@ def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun, inside: Ins
         yield Finding("double_backward_wrong", "bug", message, params, None, place or line)
         return
     with run.problem.session():
-        blamed = inside(run, _functions(problem, outputs, run))
+        # those that are called, by backward too, and that are not known to be right
+        called = functions_of((*outputs, *(run.outputs or ())))
+        blamed = inside(run, called - ({problem.cls} if problem.direct else set()))
     params["what"] = Phrase("causes.double_backward_wrong.what", **params, why="")
     yield from (dataclasses.replace(one, code="double_backward_wrong") for one in blamed)
     if not problem.direct:  # what a callable does around these Functions may be wrong as well
@@ -262,17 +261,13 @@ def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun, inside: Ins
         yield Finding("double_backward_wrong", "bug", "causes.double_backward_unknown", params, None, line)
 
 
-def _functions(problem: Problem, outputs: Outputs, run: GradcheckRun) -> set[type]:
-    """Return the Functions that are called, by backward too, and that are not known to be right."""
-    return functions_of((*outputs, *(run.outputs or ()))) - ({problem.cls} if problem.direct else set())
-
-
 def _reasons(problem: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str, Any], int | None]]:
     node = own_node(problem, outputs)
     if node is None:
         return
     near = points(problem).first("near")
     moved = {} if near is None else dict(tensors_on_ctx(problem, near.node))
+    given = {x.data_ptr() for x in outputs.inputs if isinstance(x, Tensor) and x.numel()}
     for name, tensor in tensors_on_ctx(problem, node):
         if not (tensor.is_floating_point() or tensor.is_complex()):
             continue
@@ -283,14 +278,10 @@ def _reasons(problem: Problem, outputs: Outputs) -> Iterator[tuple[str, dict[str
                 nr = tensor.output_nr
                 names = {"name": name, "grad": _grad_name(problem, nr, 2)}
                 yield "output_ignored", names, None
-        elif not tensor.requires_grad and not _is_input(tensor, outputs) and _moves(tensor, moved.get(name)):
+        elif not tensor.requires_grad and tensor.data_ptr() not in given and _moves(tensor, moved.get(name)):
             yield "guilty", {"name": name}, phrases.method_line(problem, "forward")
     for what, line in _cuts(problem):
         yield "cut", {"what": what}, line
-
-
-def _is_input(tensor: Tensor, outputs: Outputs) -> bool:
-    return any(isinstance(x, Tensor) and x.data_ptr() == tensor.data_ptr() and x.numel() for x in outputs.inputs)
 
 
 def _moves(tensor: Tensor, other: Tensor | None) -> bool:

@@ -138,10 +138,6 @@ def numerical_jacobian(forward: Values, directions: Directions, steps: Array, fo
     """
     (i, j), layout = directions.ij, directions.layout
     found = np.zeros(layout.sizes) if found is None else found
-    if layout.sizes[2] == 1:  # everything moves at once
-        spacing, changes = differences(forward, j, steps[None])
-        found[:, :, 0] = slopes(layout, spacing[0], changes[i][0])
-        return found
     for chosen in directions.chunks(forward):
         spacing, changes = differences(forward, j, directions.masks(chosen) * steps)
         gaps, change = layout.cols(spacing), layout.rows(changes[i])

@@ -313,11 +313,11 @@ class Forward:
         Numerical Algorithms, section 1.5). Of two opposite moves of the inputs the lesser change counts, since the
         other one may cross a jump.
         """
-        precisions = [_precision(high[i], low[i]) for i in self.wanted]
-        if not all(precisions):
-            return False
+        pairs = [(high[i], low[i]) for i in self.wanted]
+        if not all(_is_double(a) and not _is_double(b) and a.shape == b.shape for a, b in pairs):
+            return False  # some are not in float64, or are so otherwise as well
         exact, rough = ([to_array(outputs[i]) for i in self.wanted] for outputs in (high, low))
-        bounds = [BATCH_ROUNDINGS * eps for eps in precisions]
+        bounds = [BATCH_ROUNDINGS * epsilon(b) for _, b in pairs]
         if all(map(agree_within_rounding, exact, rough, bounds)):
             return True
         blur = [np.zeros(values.shape) for values in exact]
@@ -414,8 +414,3 @@ def _double(item: Any) -> Any:
         return item
     wide = torch.complex128 if item.is_complex() else torch.float64
     return item.detach().to(wide).requires_grad_(item.requires_grad)
-
-
-def _precision(high: Tensor, low: Tensor) -> float:
-    """Return the spacing of the numbers that a value in float64 is otherwise computed with; 0 where it is not one."""
-    return epsilon(low) if _is_double(high) and not _is_double(low) and high.shape == low.shape else 0.0

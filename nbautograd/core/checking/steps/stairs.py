@@ -219,7 +219,8 @@ class Stairs:
             end = start.copy()
             by = -BEYOND * typical * np.copysign(1.0, start.flat[entry])
             end.flat[entry] += by
-            changes = self._changes_on_the_way(j, functools.partial(_straight, start, end), SINGLE_PANELS)
+            straight = functools.partial(lambda end, t: start + t * (end - start), end)
+            changes = self._changes_on_the_way(j, straight, SINGLE_PANELS)
             for moved, (change, along, steep) in zip(found, changes, strict=True):
                 if not change.size:
                     continue  # an output without elements
@@ -350,11 +351,6 @@ def almost_flat(analytical: Array, numerical: Array) -> bool:
         size = np.abs(numerical[analytical != 0])
         nothing = (size <= ALMOST * claimed) | (size >= STEEP * claimed)
     return claimed.size > 0 and _share(nothing) >= HALF
-
-
-def _straight(start: Array, end: Array, t: Array) -> Array:
-    way: Array = start + t * (end - start)
-    return way
 
 
 def _share(level: Array) -> float:
