@@ -216,7 +216,7 @@ def gradient_tolerance(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> floa
     spacings = [float(torch.finfo(t.dtype).eps) for t in tensors]
     if isinstance(outputs, Outputs):
         spacings.append(outputs.casts.coarsest)
-    return min(LOOSEST, 100 * math.pow(max(spacings, default=0.0), 0.75)) if spacings else 1e-9
+    return min(LOOSEST, 100 * math.pow(max(spacings, default=0.0), 0.75))
 
 
 def rounding_level(outputs: Sequence[Tensor], inputs: Sequence[Any]) -> float:

@@ -41,6 +41,7 @@ from nbautograd.core.torch_private import tensors as internals
 Answer = Sequence[Tensor | None]
 SUBSETS_UP_TO = 4  # inputs: all of their 14 subsets are tried; of more only single ones, and all but one
 SAID = 120  # letters of an error that are quoted
+OF_TERMS = 100  # times the tolerance of one gradient that a sum over all its terms may be apart, relative to these
 TANGENTS = 2  # that torch.func asks for at once
 ROUNDINGS = 20  # times what a few last bits of the inputs change: more is no rounding
 TWICE = (0, 1)  # directions; one disagreement may be a kink that was met
@@ -409,7 +410,7 @@ def over_reverse(problem: Problem, derived: Problem) -> Iterator[Variant]:
         assert a is not None
         assert b is not None
         size = float(a.abs().sum() + b.abs().sum())
-        return abs(float(a.sum() - b.sum())) > 1e2 * gradient_tolerance(outputs, derived.inputs) * size
+        return abs(float(a.sum() - b.sum())) > OF_TERMS * gradient_tolerance(outputs, derived.inputs) * size
 
     yield Variant(
         lambda: [_terms(zip(weights, _dense(_pushed(derived, directions), outputs), strict=True))],

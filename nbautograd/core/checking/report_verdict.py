@@ -25,6 +25,7 @@ from nbautograd.core.stumbles import Stumble, collected, own_errors
 from nbautograd.core.torch_private.casts import spacing
 
 AT_AN_ENTRY = ("checking.because_domain_edge", "checking.because_jump")  # sentences that say at which element
+JVP_WRONG = 1e-4  # relative to the terms along a direction: far above what single precision leaves inside a jvp
 NOTES = 3  # of stumbles in one report
 PROBES = 11  # that the search for causes consists of
 Known = Callable[[Verdict], None]
@@ -107,7 +108,7 @@ def _jvp_findings(run: GradcheckRun) -> Iterator[Finding]:
                 statement.witness == "jvp"
                 and statement.took_part
                 and block.verdict == "match"
-                and statement.apart > 1e-4
+                and statement.apart > JVP_WRONG
             ):
                 params = {"input": block.input_name, "apart": f"{100 * min(statement.apart, 1.0):.2g} %"}
                 line = phrases.method_line(run.problem, "jvp")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.numerics.arrays import Array
-from nbautograd.core.numerics.constants import ERROR_BARS, SUM_ROUNDINGS
+from nbautograd.core.numerics.constants import ERROR_BARS, SMALL_IN_ROW, SUM_ROUNDINGS
 
 
 def agree_bitwise(a: Tensor | None, b: Tensor | None) -> bool:
@@ -26,7 +26,7 @@ def agree_bitwise(a: Tensor | None, b: Tensor | None) -> bool:
     return bool(torch.equal(a, b)) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
-def agree_within_rounding(exact: Array, rough: Array, bound: float, floor: float = 1e-3) -> bool:
+def agree_within_rounding(exact: Array, rough: Array, bound: float, floor: float = SMALL_IN_ROW) -> bool:
     """Compare an array with its rounded version; NaN agrees with NaN.
 
     Args:

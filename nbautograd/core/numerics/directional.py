@@ -14,6 +14,7 @@ from torch import Tensor
 
 from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.numerics.constants import SMALL_IN_ROW
 
 Number = TypeVar("Number", float, Array)
 
@@ -28,6 +29,8 @@ AGREEMENT, AGREEMENT_OF_SINGLE = 1e-7, 5e-3
 # kinks at one point may nearly cancel; in single precision rounding leaves about a hundredth.
 KINK, KINK_OF_SINGLE = 1e-3, 2e-2
 ROUNDINGS = 8  # last digits of the values that one extrapolated difference may be off by
+FLAT = 1e-9  # absolute: slopes to both sides that differ by less are those of a constant
+TINIEST = 1e-300  # absolute, so that an error of 0 is clear where nothing moves
 UNCLEAR = 1e3  # an error larger than so many agreements, relative to the slope, gives no answer
 
 
@@ -83,7 +86,7 @@ def slope_at_zero(
         return None
     slope, error = min(estimates, key=lambda estimate: estimate[1])
     scale = max(size, *(abs(a) for a in answers if a == a))
-    return Slope(slope, error, agreement) if error <= UNCLEAR * agreement * scale + 1e-300 else None
+    return Slope(slope, error, agreement) if error <= UNCLEAR * agreement * scale + TINIEST else None
 
 
 def random_direction(x: Tensor, seed: int) -> Tensor:
@@ -94,7 +97,7 @@ def random_direction(x: Tensor, seed: int) -> Tensor:
     typical = mean if mean > 0 else 1.0
     u = torch.randn(x.shape, generator=generator, dtype=x.dtype)
     u = u if x.is_complex() else u.clamp(-2, 2)
-    return u * torch.where(size > 1e-3 * typical, size, torch.full_like(size, typical)).to(x.dtype)
+    return u * torch.where(size > SMALL_IN_ROW * typical, size, torch.full_like(size, typical)).to(x.dtype)
 
 
 def inner_product(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None]) -> float:
@@ -129,4 +132,4 @@ def _is_kink(sides: Sequence[tuple[float, float]], here: float, h: float, least:
     """
     wide, narrow = ((up - 2 * here + down) / k for (up, down), k in zip(sides, (h, h / 2), strict=True))
     slope = max(abs(sides[1][0] - here), abs(here - sides[1][1])) / (h / 2)
-    return abs(richardson(wide, narrow, 2.0)) > least * slope + 1e-9
+    return abs(richardson(wide, narrow, 2.0)) > least * slope + FLAT

@@ -39,6 +39,7 @@ from nbautograd.core.numerics.constants import (
 from nbautograd.core.stumbles import users_errors
 
 MOST_WORK = 2_000_000_000  # elements through forward and backward, some ten seconds; beyond that a sample is taken
+SUMMED_ANEW = 1e-10  # relative: what sums in double precision, in another order, are apart at most
 VERIFIED = 1e4  # tolerances by which the stored rows may miss a plain backward of their random combination
 DOUBLE = float(np.finfo(np.float64).eps)
 FEW_COLUMNS, DENSE = 32, 0.25  # columns, and part of all entries, from which on a colouring is worth its time
@@ -135,7 +136,7 @@ class Assembly:
     def tolerance(self) -> float:
         """Return the relative difference up to which two backwards that should agree do."""
         spacing = self.spacing
-        return max(1e-10, (BACKWARD_ROUNDINGS if spacing < HALF else BACKWARD_ROUNDINGS_OF_HALF) * spacing)
+        return max(SUMMED_ANEW, (BACKWARD_ROUNDINGS if spacing < HALF else BACKWARD_ROUNDINGS_OF_HALF) * spacing)
 
     def blocks(self) -> Iterator[tuple[Key, FirstPass]]:
         """Yield all blocks, output by output."""

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from nbautograd.core.checking.jacobian.analytical import Rows
 
 SAMPLED = 64  # rows, and columns, of a sample: as many backwards, and twice as many forwards
-CLEAR = 1e-7  # disagreement of a random combination, relative to its terms, that is worth a search
+# disagreement of a random combination, relative to its terms, that is worth a search: in double and in less precision
+CLEAR, CLEAR_IN_SINGLE = 1e-7, 1e-3
 BlockIndex = tuple[int, int]
 
 
@@ -114,7 +115,7 @@ class Search:
         spacing, changes = central_differences.differences(self.forward, self.j, (u * self.steps)[None])
         value = self.forward.values[self.i]
         noise = SUM_ROUNDINGS * self.forward.eps * float(np.abs(w * value).sum())
-        precise = CLEAR if self.rows.output.dtype in (torch.float64, torch.complex128) else 1e-3
+        precise = CLEAR if self.rows.output.dtype in (torch.float64, torch.complex128) else CLEAR_IN_SINGLE
         return not agree_in_sum(gradient * spacing[0], w * changes[self.i][0], precise, noise)
 
     def _halved(self, size: int, differs: Callable[[Array], bool]) -> int:

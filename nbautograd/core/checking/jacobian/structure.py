@@ -17,7 +17,7 @@ from torch import Tensor
 from nbautograd.core.checking.jacobian.layout import BlockLayout, Matrices
 from nbautograd.core.numerics.arrays import Array
 from nbautograd.core.numerics.compare import agree_within, largest_finite, symmetric
-from nbautograd.core.numerics.constants import AGREED, SIGNIFICANT
+from nbautograd.core.numerics.constants import AGREED, SIGNIFICANT, SMALL
 
 Pair = tuple[int, int]
 
@@ -95,7 +95,7 @@ def agree(analytical: Array, numerical: Array, within: float = AGREED, floor: fl
         return True
     size = np.abs(analytical)
     if analytical.shape[2] > 1:
-        size = np.maximum(size, 1e-2 * size.max(axis=2, keepdims=True))
+        size = np.maximum(size, SMALL * size.max(axis=2, keepdims=True))
     return bool(agree_within(analytical, numerical, within * size + floor * float(size.max())).all())
 
 

@@ -20,12 +20,13 @@ from nbautograd.core.checking.jacobian.layout import BlockLayout
 from nbautograd.core.checking.steps import ladder
 from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.arrays import Array
-from nbautograd.core.numerics.constants import ERROR_BARS
+from nbautograd.core.numerics.constants import ERROR_BARS, SMALL_IN_ROW
 from nbautograd.core.numerics.directional import richardson
 
 POINTS = 2 * ladder.RUNGS + len(ladder.TABLE)  # of one evaluation: two per rung, and the table for the noise
 LOST = 64  # last bits
 SINGLE = 2.0**-22  # steps this small beside the largest value come from single precision inside, not from a staircase
+STAYING = 0.6  # of the gap at twice the step, which curvature halves, and a kink leaves as it is
 CLEAR = 1e-3  # an error bar no larger than this, relative to the derivative, makes it clear
 STAIR = 2  # spacings of the numbers that values pass through: a step this small is their rounding
 NEAR_ZERO = 0.05  # where |x| is smaller than this, a second ladder is scaled by |x|
@@ -259,7 +260,7 @@ def _estimate_of_three(entries: Array, seen: tuple[Array, Array, Array], eps: fl
         right, left = ladder.one_sided_differences(series)
         gap, slope = (right - left)[-2:], np.maximum(np.abs(right), np.abs(left))[-1]
         blur = 2 * noise / series.above[-1]
-        stays = (np.abs(gap[1]) > 0.6 * np.abs(gap[0])) & (np.abs(gap[1]) > ladder.VISIBLE * slope + 4 * blur)
+        stays = (np.abs(gap[1]) > STAYING * np.abs(gap[0])) & (np.abs(gap[1]) > ladder.VISIBLE * slope + 4 * blur)
         low, high = np.minimum(right, left)[-1] - 2 * error, np.maximum(right, left)[-1] + 2 * error
     nature = np.where(np.isfinite(found.value), np.where(stays, ladder.KINK, ladder.SMOOTH), ladder.NOWHERE)
     unknown = np.full((ladder.RUNGS, len(entries)), np.nan)
@@ -372,7 +373,7 @@ def _by_three_steps(raw: FirstPass, columns: Columns, known: Refined) -> list[Re
 
 def _is_sharp(look: Refined, analytical: Array) -> bool:
     size = np.maximum(np.abs(look.value), np.abs(np.nan_to_num(analytical[tuple(look.entries.T)])))
-    sharp = look.error <= SHARP * np.maximum(size, 1e-3 * np.nan_to_num(size).max(initial=0.0))
+    sharp = look.error <= SHARP * np.maximum(size, SMALL_IN_ROW * np.nan_to_num(size).max(initial=0.0))
     return bool(((look.nature == ladder.SMOOTH) & sharp).all())
 
 

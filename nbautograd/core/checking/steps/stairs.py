@@ -23,6 +23,7 @@ from nbautograd.core.checking.jacobian.central_differences import unit_scale
 from nbautograd.core.checking.jacobian.forward_values import Forward
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.numerics.arrays import Array
+from nbautograd.core.numerics.constants import SLIGHT
 from nbautograd.core.numerics.draws import array_generator, generator
 from nbautograd.core.stumbles import users_errors
 
@@ -33,6 +34,7 @@ MOST_ELEMENTS = 200_000  # elements of the input in all of those points
 AROUND = 1  # random moves from the input itself
 LEVEL_HERE = 0.9  # of the values at the input: 1 of 32 is no part of it where a scale follows the largest of a group
 LEVEL = 0.9  # of the values that have changed: a step may well fall between x + h and x + 2h
+FINE = 1e-2  # of the step of a central difference: so short a one meets few stairs
 SPACINGS = 64  # of the numbers that values pass through: far above their rounding, and far below a stair
 RESOLVED = 8  # spacings of the value that a slope from here to there would make of h
 
@@ -98,7 +100,7 @@ class Stairs:
         self._flat: dict[int, list[bool]] = {}
         self._twin: Stairs | None = None
         self._elsewhere: list[Outputs] | None = None
-        self._step: float = max(float(forward.eps ** (1 / 3)) * 1e-2, SPACINGS * forward.eps)
+        self._step: float = max(FINE * float(forward.eps ** (1 / 3)), SPACINGS * forward.eps)
 
     def flat(self, i: int, j: int) -> bool:
         """Return True where an output changes by jumps alone when this input moves, and does change."""
@@ -302,7 +304,7 @@ class Stairs:
         answers = []
         for change, along, _ in self._changes_on_the_way(j, way, PANELS):
             whole = np.abs(along) + np.abs(change)
-            counts = np.isfinite(whole) & (whole > 1e-9 * whole.max(initial=0.0))
+            counts = np.isfinite(whole) & (whole > SLIGHT * whole.max(initial=0.0))
             jumped = np.abs(change - along) > JUMPED * whole
             answers.append(bool(counts.any() and jumped[counts].mean() >= JUMPING))
         return answers
