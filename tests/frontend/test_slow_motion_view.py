@@ -93,12 +93,18 @@ def test_axe_finds_nothing(motion: Any, scheme: str) -> None:
     assert [(v["id"], v["nodes"][0]["html"][:160]) for v in found] == []
 
 
-@pytest.mark.parametrize("width", [360, 640, 1000, 1400])  # 640: a window of 1280 at 200 %
-def test_nothing_is_cut_off(motion: Any, width: int) -> None:
+# 640: a window of 1280 at 200 %
+@pytest.mark.parametrize(("width", "columns"), [(360, 1), (640, 1), (900, 2), (1400, 3)])
+def test_lines_graph_and_tensors_stand_beside_each_other_where_there_is_room(
+    motion: Any, width: int, columns: int
+) -> None:
     motion.set_viewport_size({"width": width, "height": 800})
     view = motion.get_by_role("group", name="Space plays")
     view.press("End")
     assert view.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+    lines, graph, tensors = (view.locator(".three > *").nth(k).bounding_box() for k in range(3))
+    assert len({round(part["x"]) for part in (lines, graph, tensors)}) == columns
+    assert graph["y"] - lines["y"] - lines["height"] < 20  # beside it, or at once below
 
 
 def test_a_large_tensor_is_pooled_and_what_is_not_kept_is_a_sentence(asking: Any) -> None:

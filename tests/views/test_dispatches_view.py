@@ -26,6 +26,13 @@ def test_of_several_classes_each_row_says_which_was_asked() -> None:
     ]
 
 
+def test_who_answered_is_told_where_it_was_not_the_method_that_was_asked() -> None:
+    told = [
+        "answered by" in text(DispatchLog((one(0, **row),))) for row in ({}, {"handler": "add"}, {"outcome": "raised"})
+    ]
+    assert told == [False, True, True]
+
+
 def test_a_call_that_the_second_type_answers_is_no_complaint() -> None:
     asked = {"types": ("Scalar", "Other")}
     log = DispatchLog((one(0, outcome="NotImplemented", **asked), one(1, owner="Other", **asked)))

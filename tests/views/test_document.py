@@ -7,10 +7,12 @@ import json
 import pytest
 import sample_values as samples
 import torch
+from fn import Fn
 
 import nbautograd
 from nbautograd.core.values import describe
 from nbautograd.views.builders import build
+from nbautograd.views.builders.blocks import chosen_blocks
 from nbautograd.views.bundle import html, text
 from nbautograd.views.document import (
     Beside,
@@ -102,3 +104,10 @@ def test_both_values_share_a_scale_and_so_does_a_difference_beyond_rounding(dtyp
         assert 0 < one.floor < 16 * off
     drawn = to_json(ours)
     assert (drawn["most"], drawn["floor"]) == (ours.most, 0.0)
+
+
+def test_what_is_infinite_at_the_edge_of_a_domain_is_no_error() -> None:
+    root = Fn.of("Root", "x: save(x); return x.sqrt()", "g: (x,) = saved; return g / x.sqrt() / 2")
+    report = nbautograd.gradcheck(root, torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True))
+    (table,) = chosen_blocks(report.blocks)
+    assert (report.verdict, table.rows[0][2:]) == ("cannot tell", ("–", "–", "–"))
