@@ -55,6 +55,7 @@ function runBackward(page, state) {
     const kind = "backward",
       ran = await ask(page.model, { kind }, page.signal, page.t("no_kernel"), PATIENCE);
     await repaint(page, { ...state, ...ran }, {});
+    /** @type {HTMLElement | null} */ (page.root.querySelector("[data-at=lens]"))?.focus(); // the button has gone
   });
 }
 

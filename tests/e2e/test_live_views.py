@@ -170,6 +170,7 @@ def test_a_button_runs_the_backward_that_a_lens_needs(page, lab):
     expect(cell(page, 1).locator(".lens")).to_contain_text("cost.backward(")
     cell(page, 1).get_by_role("button", name="Run backward").click()
     expect(cell(page, 1).locator(".lens").get_by_text("|g| 1.73").first).to_be_visible(timeout=60_000)
+    expect(cell(page, 1).get_by_label("Colour by")).to_be_focused()
     run_cell(page, 2)
     expect(cell(page, 2).locator(".jp-OutputArea")).to_contain_text("tensor([2., 2., 2.])")
     assert ours(page.errors) == []
