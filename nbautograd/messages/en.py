@@ -1017,6 +1017,7 @@ SENTENCES: dict[str, str] = {
     "graphs.freed_word": "freed",
     "graphs.more": "{count} more",
     "graphs.folded": "{nodes} nodes, drawn in {shown} boxes.",
+    "graphs.frozen": "{name} · frozen",
     "graphs.edges": "{count} gradients",
     "graphs.group": "{name} · {count} nodes",
     "graphs.repeat": "{name} ×{times}",

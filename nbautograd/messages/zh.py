@@ -1017,6 +1017,7 @@ SENTENCES: dict[str, str] = {
     "graphs.freed_word": "已释放",
     "graphs.more": "还有 {count} 个",
     "graphs.folded": "共 {nodes} 个节点，画成 {shown} 个方框。",
+    "graphs.frozen": "{name} · 已冻结",
     "graphs.edges": "{count} 个梯度",
     "graphs.group": "{name} · {count} 个节点",
     "graphs.repeat": "{name} ×{times}",

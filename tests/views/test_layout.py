@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations, pairwise
 
+import graph_models as models
 import pytest
 import torch
 from hypothesis import given, settings
@@ -159,3 +161,23 @@ def test_edges_to_the_next_column_cross_no_box():
                 across = min(x0, x1) < box.x + box.width and box.x < max(x0, x1)
                 along = min(y0, y1) < box.y + box.height and box.y < max(y0, y1)
                 assert not (across and along)
+
+
+def test_frozen_modules_say_so_in_words_too():
+    model, loss = models.encoder([1, 3])
+    made = layout(nbautograd.graph(loss, names=model))
+    said = [box.key for box in made.boxes if any("frozen" in line.text for line in box.lines)]
+    assert said == [box.key for box in made.boxes if box.frozen]
+    assert len(said) == 2
+
+
+@pytest.mark.parametrize(
+    "draw", [AutogradGraph.to_svg, lambda graph: graph.to_dot().source, str], ids=["svg", "dot", "text"]
+)
+def test_a_gradient_that_a_check_found_wrong_is_crossed_in_every_picture(draw):
+    x = torch.ones(3, requires_grad=True)
+    made = nbautograd.graph(x.exp().sum(), names={"x": x})
+    judged = replace(made, edges=(*made.edges[:-1], replace(made.edges[-1], wrong="Wrong, by a check.")))
+    assert ["✗" in draw(graph) for graph in (made, judged)] == [False, True]
+    (path,) = [path for path in layout(judged).paths if path.title]
+    assert (path.style, path.title) == ("wrong", "Wrong, by a check.")

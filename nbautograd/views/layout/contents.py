@@ -42,7 +42,7 @@ def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Co
     """Describe an op of torch, or a group of nodes: one line, more for summed gradients or under a lens."""
     kind: BoxKind = "group" if len(node.members) > 1 else "op"
     label = "" if node.outputs or not node.label else fit(node.label, 80, "name")
-    whole = str(node.name)
+    whole = messages.text("graphs.frozen", name=node.name) if node.frozen and kind == "group" else str(node.name)
     name = fit(whole, WIDEST[kind])
     start = PAD + (text_width(label, "name") + 5 if label else 0)
     width = start + text_width(name) + PAD
