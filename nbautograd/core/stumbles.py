@@ -127,7 +127,7 @@ def record(error: BaseException, part: str = "", decides: bool = False) -> Stumb
     frame, line = _innermost(error) or (sys._getframe(), 0)
     code = frame.f_code
     place = f"{code.co_filename.removeprefix(_HOME).replace(os.sep, '/')}:{line} {code.co_name}"
-    stumble = Stumble(part, _text(error), place, decides)
+    stumble = Stumble(part, named(error), place, decides)
     if len(_kept) < MOST_STUMBLES:
         _kept.setdefault((place, type(error).__name__), stumble)
     for found in _open.get():
@@ -257,7 +257,8 @@ def said(error: BaseException) -> str:
         return ""
 
 
-def _text(error: BaseException) -> str:
+def named(error: BaseException) -> str:
+    """Return an error's type and what it says, on one line."""
     kind = type(error).__name__
     text = " ".join(said(error).split())[:LONGEST_TEXT]
     return f"{kind}: {text}" if text else kind

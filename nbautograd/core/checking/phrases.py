@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nbautograd.core import stumbles
 from nbautograd.core.checking import backward_lines
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.contract import rules
@@ -12,6 +13,8 @@ from nbautograd.core.contract.rules import Seen
 from nbautograd.core.contract.rules import short as short
 from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.user_source import Returned
+
+SAID = 120  # letters of an error that are quoted
 
 
 def returned(problem: Problem, position: int) -> Returned | None:
@@ -50,6 +53,12 @@ def method_line(problem: Problem, method: str = "backward") -> int | None:
 def seen(problem: Problem, line: int | None = None) -> Seen:
     """Return the place of a break of the contract: the line of backward if none is given."""
     return Seen(line or method_line(problem))
+
+
+def said(error: BaseException) -> str:
+    """Return what an error says, on one line: its type as well where that is a number, or nothing."""
+    words = stumbles.said(error).strip().removesuffix(".")
+    return short(words if words and isinstance(error, Exception) else stumbles.named(error), SAID)
 
 
 def about(problem: Problem, code: str, line: int | None = None, sentence: str = "", **params: Any) -> Finding:

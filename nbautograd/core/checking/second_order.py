@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core import pytrees, stumbles
+from nbautograd.core import pytrees
 from nbautograd.core.checking import phrases
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Block, GradcheckReport, SecondOrderReport
@@ -228,11 +228,8 @@ def stopped_report(problem: Problem) -> GradcheckReport:
 
 
 def _unsupported(problem: Problem, error: BaseException) -> Finding:
-    message = phrases.short(stumbles.said(error), 120)
-    line = phrases.method_line(problem)
-    return Finding(
-        "double_backward_unsupported", "lint", "causes.double_backward_unsupported", {"said": message}, None, line
-    )
+    params, line = {"said": phrases.said(error)}, phrases.method_line(problem)
+    return Finding("double_backward_unsupported", "lint", "causes.double_backward_unsupported", params, None, line)
 
 
 def _findings(problem: Problem, outputs: Outputs, run: GradcheckRun, inside: Inside) -> Iterator[Finding]:

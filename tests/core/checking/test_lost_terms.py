@@ -66,6 +66,24 @@ def test_what_an_earlier_call_left_is_noticed():
     assert gradcheck(FirstOfAll, (normal(4),), order=1).verdict == "wrong"  # beside what outlived a vmap
 
 
+class Pops(Fn):
+    """Takes what a call left last: after another call that is not its own."""
+
+    kept: list[torch.Tensor] = []
+
+    def forward(ctx, x):
+        Pops.kept.append(x.detach().clone())
+        return x.sin()
+
+    def backward(ctx, grad_output):
+        return grad_output * Pops.kept.pop().cos()
+
+
+def test_what_differs_when_nothing_changed_is_no_matter_of_a_layout():
+    bugs = [found.code for found in gradcheck(Pops, (normal(4, 3),), order=1).findings if found.kind == "bug"]
+    assert bugs == ["shared_state"]
+
+
 Power = Fn.of("Power", "x, n: save(x); ctx.n = n; return x**n",
     "grad_output: (x,) = saved; return grad_output * x ** (ctx.n - 1), None")  # fmt: skip
 Modulus = Fn.of("Modulus", "z: save(z); return z.abs() ** 2", "grad_output: (z,) = saved; return grad_output * z")

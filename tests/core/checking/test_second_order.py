@@ -112,11 +112,14 @@ Leaves = Fn.of("Leaves", "x: save(x); return x.sin()",
     "g: (x,) = saved; return g * x.cos() if not torch.is_grad_enabled() else exit(3)")  # fmt: skip
 
 
-@pytest.mark.parametrize("function", [ThroughNumpy, AtTimes, Leaves])
-def test_a_clear_error_in_the_second_order_is_a_lint(function: Any) -> None:
+@pytest.mark.parametrize(
+    ("function", "said"), [(ThroughNumpy, "numpy"), (AtTimes, "division by zero"), (Leaves, "SystemExit: 3")]
+)
+def test_a_clear_error_in_the_second_order_is_a_lint(function: Any, said: str) -> None:
     report = nbautograd.gradcheck(function, (draw(6),))
     assert report.verdict == "right"
     assert [(f.code, f.kind) for f in report.findings] == [("double_backward_unsupported", "lint")]
+    assert said in report.findings[0].params["said"]
 
 
 CubeOfData = Fn.of("CubeOfData", "x: save(x); return x**3", "g: (x,) = saved; return 3 * x.data**2 * g")

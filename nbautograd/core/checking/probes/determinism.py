@@ -92,7 +92,7 @@ def state(problem: Problem, noisy: bool = False) -> Iterator[Finding]:
     seeds = (problem.seed, problem.seed if noisy else draws.child(problem.seed, "other"))
     told = told or list(repeated(problem, outputs, v, first.gradients, seeds))
     yield from told
-    if not told:
+    if not any(one.kind == "bug" for one in told):
         yield from called_between(problem, outputs, v, first.gradients)
         yield from handed_out(problem, v)
     if problem.mutates_inputs:
