@@ -20,7 +20,8 @@ from torch.utils.weak import TensorWeakRef
 from nbautograd.core.explaining.cause import TrialEdit
 from nbautograd.core.explaining.not_finite import BackwardWatch
 from nbautograd.core.explaining.optimizer_steps import StepWatch
-from nbautograd.core.explaining.watch import Pass, Watch, all_finite, tensors_of
+from nbautograd.core.explaining.program import node_of
+from nbautograd.core.explaining.watch import Pass, Watch, all_finite, mark, tensors_of
 from nbautograd.core.process_copy import Refused, in_copy
 from nbautograd.core.stumbles import any_errors, hands_over, record
 from nbautograd.core.torch_private.nodes import leaf_tensor
@@ -109,7 +110,6 @@ class GradientWatch(Watch):
 
     Attributes:
         backward: the first NaN or infinity of the backwards that ran.
-        roots: what was differentiated last.
         raised: the first error of a backward, which the program may have caught.
         reached: identities of the parameters that each backward reached, in order.
         served: identities of the leaves that had a gradient after some backward, whatever removed it since.
@@ -122,7 +122,7 @@ class GradientWatch(Watch):
         self.together = together
         self.backward = BackwardWatch()
         self.values: list[Any] = []
-        self.roots: tuple[torch.Tensor, ...] = ()
+        self._roots: list[Callable[[], Any]] = []
         self.raised: Exception | None = None
         self.reached: list[set[int]] = []
         self.served: set[int] = set()
@@ -140,7 +140,7 @@ class GradientWatch(Watch):
     def _differentiate(
         self, name: str, func: Callable[..., Any], args: Any, kwargs: Any, roots: Sequence[Any], nodes: Sequence[Any]
     ) -> Any:
-        self.roots = tuple(roots)
+        self._roots = [lambda root=root: root for root in roots]  # type: ignore[misc]
         if not self.finite:
             self.values += map(_array, self.roots)
         leaves = [leaf for node in nodes if (leaf := leaf_tensor(node)) is not None]
@@ -150,7 +150,7 @@ class GradientWatch(Watch):
                 self._leaves[id(leaf)] = self._keep(leaf)
         if self.together and name == "backward":
             gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
-            self._waiting.append((self.roots, gradient))
+            self._waiting.append((tuple(roots), gradient))
             self.events.add(Pass(None, name))
             self.passes += 1
             return None
@@ -164,6 +164,8 @@ class GradientWatch(Watch):
             raise
         finally:
             self.backward.remove()
+        if roots and "freed" not in mark(node_of(roots[0])):  # a graph that is kept holds what it saved
+            self._roots = [*map(self._keep, roots)]
         self.served |= {id(leaf) for leaf in leaves if leaf.grad is not None}
         if name == "grad":
             given = result if isinstance(result, tuple) else (result,)
@@ -184,6 +186,11 @@ class GradientWatch(Watch):
     def leaves(self) -> list[Any]:
         """Return the leaves that backwards reached, as they are now, as arrays."""
         return [_array(leaf()) for leaf in self._leaves.values()]
+
+    @property
+    def roots(self) -> tuple[torch.Tensor, ...]:
+        """What was differentiated last; a graph that was kept lives no longer than the program lets it."""
+        return tuple(root for ref in self._roots if (root := ref()) is not None)
 
     @property
     def returned(self) -> int:

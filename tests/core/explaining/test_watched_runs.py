@@ -273,4 +273,8 @@ def test_what_the_program_drops_lives_on_in_a_trial_alone(finite):
             step()
         w.square().sum().backward()  # what was differentiated last is kept: of it an explanation speaks
         alive = [one() is not None for one in dropped]
+        loss = (w * torch.ones(3)).sum()
+        loss.backward(retain_graph=True)
+        dropped, loss = [weakref.ref(loss)], None  # but not with all that its graph holds still
+        assert (dropped[0]() is not None) is not finite
     assert alive == [not finite] * 6
