@@ -118,7 +118,7 @@ class Track:
         overflown: entries that are no numbers in the yardstick either.
         unknown: True where golden values are no numbers.
         undefined: True where some are NaN, as 0 / 0 is.
-        unsampled: True where most samples of random rounding are no numbers.
+        unsampled: True where most numbers are none in the yardstick or with random rounding.
         missing: True where no gradient came and one should.
         other_shape: the shape of the Function's where it is another.
     """
@@ -362,10 +362,9 @@ def _masked(
     track.overflown += int((known & ~expected).sum())
     track.nonfinite = max(track.nonfinite, int((known & expected & ~torch.isfinite(got)).sum()))
     valid = known & expected & torch.isfinite(got)
-    looked_at = int(valid.sum())
     for sample in rounded:
         valid &= torch.isfinite(sample)
-    track.unsampled |= 2 * int(valid.sum()) < looked_at
+    track.unsampled |= 2 * int(valid.sum()) < int(known.sum())
     golden, yardstick, got, *others = (torch.where(valid, t, 0.0) for t in (golden, yardstick, got, *rounded))
     return golden, got, [t - golden for t in (yardstick, got, *others)]
 

@@ -89,6 +89,18 @@ def test_a_norm_of_one_column_leaves_what_float32_rounds_and_no_more(
     assert [case.verdict for case in report.cases] == [expected]
 
 
+@pytest.mark.parametrize(("size", "verdict"), [(2000.0, "cannot tell"), (2.0, "wrong")])
+def test_an_output_that_overflows_in_the_reference_was_not_compared(size: float, verdict: str) -> None:
+    """As a divergence of a released package does in float16 without a softmax's shift."""
+
+    def off(x: Tensor) -> Tensor:
+        y = (x.float().square() / 1000).half()
+        return y + (0.5 * y).detach()
+
+    x = torch.full((3, 4), size, dtype=torch.float16, requires_grad=True)
+    assert compare(off, lambda x: x * x / 1000, x, sizes=()).verdict == verdict
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_a_norm_of_two_columns_is_not_accused(dtype: torch.dtype, seed: int) -> None:
