@@ -199,6 +199,7 @@ def _add_files(command: argparse.ArgumentParser) -> None:
 def _add_kernel(check: argparse.ArgumentParser) -> None:
     check.add_argument("function", metavar="MODULE:FN", help=text("command.help.check.function"))
     options = {"reference": "MODULE:EAGER", "inputs": "MODULE:MAKE|FILE.pt", "cases": "MODULE:CASES", "layouts": "all"}
+    options["overwrites"] = "NAMES"
     for name, metavar in options.items():
         check.add_argument(f"--{name}", metavar=metavar, help=text(f"command.help.check.{name}"))
     _add_files(check)
@@ -286,7 +287,8 @@ def _check(options: argparse.Namespace) -> int:
     from nbautograd.command.check import check
 
     files = {"json_file": options.json, "html_file": options.html}
-    given = {name: getattr(options, name) for name in ("reference", "cases", "layouts", "seed", "budget", "compile")}
+    same = ("reference", "cases", "layouts", "overwrites", "seed", "budget", "compile")
+    given = {name: getattr(options, name) for name in same}
     gate = {"on_github": options.github, "allow_unjudged": options.allow_unjudged}
     return check(options.function, options.inputs, **given, **gate, **files)
 

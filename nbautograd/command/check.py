@@ -52,6 +52,7 @@ def check(
     reference: str | None = None,
     cases: str | None = None,
     layouts: str | None = None,
+    overwrites: str | None = None,
     seed: int = 0,
     json_file: Path | None = None,
     html_file: Path | None = None,
@@ -68,6 +69,7 @@ def check(
             whose values are shown nowhere.
         cases: ``MODULE:NAME`` of pairs of a name and arguments, or of a callable that yields them.
         layouts: names of memory layouts with commas between, or ``all``.
+        overwrites: names of tensors that it is meant to write over, with commas between.
         seed: of torch's generators before inputs are made, and of the check.
         json_file, html_file: where the report is written besides.
         budget: seconds that the check may take; None takes the default.
@@ -88,17 +90,18 @@ def check(
     fn, eager = _named(function), None if reference is None else _named(reference)
     torch.manual_seed(seed)
     given = _given(inputs, cases)
-    laid: Any = layouts if layouts in (None, "all") else [name.strip() for name in str(layouts).split(",")]
+    laid: Any = layouts if layouts in (None, "all") else _listed(str(layouts))
     seconds = DEFAULT if budget is None else budget
     reports: list[Comparison | GradcheckReport] = []
     try:
         if eager is None:
-            if given.cases is not None or (laid is not None and not compile):
+            if given.cases is not None or ((laid is not None or overwrites) and not compile):
                 raise CallError("compare.no_reference")
             arguments = given.inputs() if callable(given.inputs) else given.inputs
             reports.append(gradcheck(fn, arguments, budget=seconds, seed=seed))
         if eager is not None or (compile and reports[0].verdict == "right"):
             options: dict[str, Any] = {"cases": given.cases, "layouts": laid, "compile": compile}
+            options["overwrites"] = _listed(overwrites or "")
             reports.append(compare(fn, eager, given.inputs, budget=seconds, seed=seed, **options))
     except NbautogradError as error:
         raise CommandError(str(error)) from None
@@ -123,6 +126,10 @@ def check(
     if on_github:
         github.write(shown, *place, status)
     return status
+
+
+def _listed(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
 
 
 def _place(report: Comparison | GradcheckReport) -> tuple[str | None, int | None]:

@@ -66,6 +66,7 @@ def compare(
     sizes: Sequence[Any] | None = None,
     layouts: str | Sequence[str] | None = None,
     dtypes: Sequence[torch.dtype] = (),
+    overwrites: str | Sequence[str] = (),
     compile: bool | Sequence[Any] = False,
     ranks: Any = 1,
     placements: Mapping[int, int] | None = None,
@@ -101,6 +102,8 @@ def compare(
             tensor, behind others in one storage, channels last; each for inputs and grad_outputs. None takes the most
             usual ones, beside sizes.
         dtypes: further dtypes to compare in.
+        overwrites: names, as a report has them, of inputs, saved tensors or grad_outputs that ``fn`` is meant to write
+            over. That is no finding then, for what shares their memory either; to overwrite another tensor is one.
         compile: True compares the same call under torch.compile as well, with torch's backends that compile here; or
             the backends. That takes seconds, with inductor up to a minute, which the budget does not count. What
             torch.compile changes is told as a risk.
@@ -147,6 +150,7 @@ def compare(
     if ranks != 1:
         return _in_ranks(fn, Problem(pair[1], inputs, seed, assume_grad=True), ranks, placements or {}, timeout, budget)
     candidate, eager = (Problem(one, inputs, seed, assume_grad=True) for one in pair)
+    candidate.overwrites = frozenset((overwrites,) if isinstance(overwrites, str) else overwrites)
     if reference is None or any(isinstance(x, torch.Tensor) and not readable(x) for x in candidate.inputs):
         sizes = ()  # at other sizes nothing is compiled, and a sparse or nested tensor has none
     hints = validated_hints(hints)
@@ -304,6 +308,8 @@ class Compare:
         self._compare_whole_numbers()
         if draw.random:
             self.notes.append(Phrase("compare.random", reference=self.names[1]))
+        if self.candidate.overwrites:
+            self.notes.append(Phrase("compare.overwrites", names=", ".join(sorted(self.candidate.overwrites))))
         outputs = self.candidate.call()
         probes: tuple[tuple[Any, ...], ...] = (("state",), ("outputs_alone", outputs), ("inputs_alone", outputs))
         told = [f for name, *given in probes for f in probed(name, self.candidate, *given)]

@@ -49,6 +49,12 @@ class Picky(Tanh):
         assert x.is_contiguous(), f"strides {x.stride()}, first {float(x.flatten()[0])}"
         return Tanh.forward(ctx, x)
 
+class Over(Tanh):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g.mul_(1 - y * y)
+
 def off(x):
     return Off.apply(x)
 
@@ -88,6 +94,8 @@ def written(tmp_path: Path) -> Any:
     [
         ("Tanh", "--cases cases", [], 0),
         ("off", "--cases cases", [], 1),
+        ("Over", "--cases cases", [], 1),
+        ("Over", "--cases cases", ["--overwrites", "x, g"], 0),
         ("Picky", "--cases cases", ["--layouts", "transposed"], 2),
         ("Picky", "--cases cases", ["--layouts", "transposed", "--allow-unjudged"], 0),
         ("Nothing", "--cases cases", [], 2),

@@ -114,6 +114,7 @@ class Problem:
         sampled: True for a function along a few directions of the inputs that stands for one of all elements.
         shared: the tensors that the function reaches besides its inputs, during a session.
         stream: of the points at which it is asked, during a session; see ``points``.
+        overwrites: names of tensors that it is meant to write over, which is no break of the contract then.
 
     Raises:
         CallError: ``fn`` cannot be called, is an old-style Function, or the inputs are no tuple.
@@ -159,6 +160,7 @@ class Problem:
         self.stream: Any = None
         self._used: list[tuple[str, Any]] = []
         self.mutates_inputs = self.sampled = False
+        self.overwrites: frozenset[str] = frozenset()
         self._through_clone = False
         self._differentiates = False  # it calls torch.autograd.grad by itself, as a gradient penalty does
         self._depth = 0

@@ -128,6 +128,35 @@ def test_what_gradcheck_calls_a_breach_is_one_beside_a_reference(code: str) -> N
     assert [one.code for one in compare(fn, reference, inputs, sizes=()).findings] == [code]
 
 
+WRITTEN = {name: BREACHES[name] for name in ("mutates_saved", "mutates_input", "mutates_grad_output")}
+BOTH = Fn.of("BOTH", "x, w: save(x, w); return x * w",
+             "g: x, w = saved; a, b = g * w, g * x; x.data.copy_(a); g *= 0; return x.clone(), b")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fn", "reference", "names", "codes"),
+    [
+        *(
+            (fn, eager, ("x" if code != "mutates_grad_output" else "g",), [])
+            for code, (fn, eager, _) in WRITTEN.items()
+        ),
+        *((fn, eager, ("w",), [code]) for code, (fn, eager, _) in WRITTEN.items()),
+        (BOTH, torch.mul, "g", ["mutates_saved"]),
+        (BOTH, torch.mul, ["x"], ["mutates_grad_output"]),
+        (BOTH, torch.mul, ["x", "g"], []),
+        (lambda x, w: BOTH.apply(x, w.clone()), torch.mul, ["x", "g"], []),  # named as an argument, not as it is saved
+        (lambda x, w: BOTH.apply(x.clone(), w), torch.mul, ["x", "g"], []),  # nor where forward's own copy is
+    ],
+)
+def test_what_is_meant_to_be_overwritten_is_no_finding(fn: Any, reference: Any, names: Any, codes: list[str]) -> None:
+    count = 1 if reference in (F.silu, torch.relu) else 2
+    inputs = tuple(x.requires_grad_() for x in drawn(torch.float32, *[(8, 16)] * count))
+    report = compare(fn, reference, inputs, sizes=(), overwrites=names)
+    assert [one.code for one in report.findings] == codes
+    assert report.verdict == ("wrong" if codes else "right")
+    assert report.notes[-1].message_id == "compare.overwrites"
+
+
 REVERSED = Fn.of("REVERSED", "x: return x.view_as(x)", "g: return -0.5 * g")
 TRIPLED = ("x: save(x); return x * x", "g: x, = saved; return 3 * x * g")
 HALVES = ("x, w: save(x, w); return x * w", "g: x, w = saved; return g * w, sum(g[i] * x[i] for i in range(len(x)))")

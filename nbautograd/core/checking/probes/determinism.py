@@ -86,12 +86,15 @@ def state(problem: Problem, noisy: bool = False) -> Iterator[Finding]:
         copied = {n for n, _ in written if "[" in n and n.partition("[")[0] in problem.input_names}
         if guard.failed and not any(storage_address(t) in later or n in copied for n, t in written):
             kind = "lint"  # as in a cross entropy that makes the gradient of what it saved: no later call meets that
-    for name in changed[:1]:
+    pairs = zip(problem.input_names, outputs.inputs, strict=False)
+    given_up = {storage_address(x) for n, x in pairs if n in problem.overwrites and isinstance(x, Tensor)} - {0}
+    meant = {*problem.overwrites, *(n for n, t, *_ in tensors if storage_address(t) in given_up)}
+    for name in sorted(changed, key=meant.__contains__)[:1]:
         found = rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name)
         told.append(dataclasses.replace(found, kind=kind))
     seeds = (problem.seed, problem.seed if noisy else draws.child(problem.seed, "other"))
     told = told or list(repeated(problem, outputs, v, first.gradients, seeds))
-    yield from told
+    yield from (one for one in told if one.params.get("name") not in meant)
     if not any(one.kind == "bug" for one in told):
         yield from called_between(problem, outputs, v, first.gradients)
         yield from handed_out(problem, v)
@@ -99,7 +102,7 @@ def state(problem: Problem, noisy: bool = False) -> Iterator[Finding]:
         given = problem.fresh()
         problem.call(given)
         for i in problem.differentiable:
-            if not agree_bitwise(given[i], problem.inputs[i]):
+            if problem.input_names[i] not in meant and not agree_bitwise(given[i], problem.inputs[i]):
                 line = phrases.method_line(problem, "forward")
                 yield rules.input_changed(seen(problem, line), problem.input_names[i])
 
