@@ -1041,6 +1041,7 @@ SENTENCES: dict[str, str] = {
     "graphs.rest": "the rest",
     "graphs.stale": "`{name}` was changed in place{by} after `{node}` had saved it (version {saved}, now {now}): backward will raise an error. Change a copy instead, or change it before it is used.",
     "graphs.wrong": "The gradient of `{name}` is wrong, by the latest check of `{function}`, at {inputs}.",
+    "graphs.wrong_inside": "✗ a wrong gradient inside",
     "graphs.changed_line": " ({by})",
     "graphs.kept": "keeps {size}",
     "graphs.kept_in_all": "Kept for backward: {size}, shared memory counted once.",

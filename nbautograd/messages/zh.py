@@ -1041,6 +1041,7 @@ SENTENCES: dict[str, str] = {
     "graphs.rest": "其余部分",
     "graphs.stale": "`{node}` 保存 `{name}` 之后，它被原地修改了{by}（保存时版本 {saved}，现在 {now}）：backward 会报错。请改为修改副本，或在使用之前修改。",
     "graphs.wrong": "按 `{function}` 最近一次检查（{inputs}），`{name}` 的梯度是错的。",
+    "graphs.wrong_inside": "✗ 里面有错的梯度",
     "graphs.changed_line": "（{by}）",
     "graphs.kept": "占用 {size}",
     "graphs.kept_in_all": "为 backward 占用 {size}，共享的内存只算一次。",

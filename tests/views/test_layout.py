@@ -181,3 +181,14 @@ def test_a_gradient_that_a_check_found_wrong_is_crossed_in_every_picture(draw):
     assert ["✗" in draw(graph) for graph in (made, judged)] == [False, True]
     (path,) = [path for path in layout(judged).paths if path.title]
     assert (path.style, path.title) == ("wrong", "Wrong, by a check.")
+
+
+def test_a_folded_module_tells_that_a_gradient_inside_is_wrong():
+    model, loss = models.resnet()
+    made = nbautograd.graph(loss, names=model)
+    place = next(k for k, edge in enumerate(made.edges) if made.nodes[edge.target].label == "layer2.1.conv1.weight")
+    edges = [replace(edge, wrong="Wrong, by a check.") if k == place else edge for k, edge in enumerate(made.edges)]
+    boxes = layout(replace(made, edges=tuple(edges))).boxes
+    (box,) = [box for box in boxes if any("✗" in line.text for line in box.lines)]
+    assert box.lines[0].text.startswith("layer2")
+    assert box.title.endswith("Wrong, by a check.")

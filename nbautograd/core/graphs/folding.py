@@ -225,10 +225,13 @@ def contract(graph: AutogradGraph, parts: Sequence[Segment | Plain]) -> Autograd
         members.append([leaf_id])
     segments += [Segment("", [leaf_id]) for leaf_id in own]
     inside = {edge.source for edge in graph.edges if graph.nodes[edge.target].kind != "leaf"}
-    nodes = tuple([_folded(graph, i, segments[i], tuple(ids), inside) for i, ids in enumerate(members)])
+    nodes = [_folded(graph, i, segments[i], tuple(ids), inside) for i, ids in enumerate(members)]
+    for edge in graph.edges:
+        if edge.wrong and homes[edge.source] == homes[edge.target]:
+            nodes[homes[edge.source]] = replace(nodes[homes[edge.source]], wrong=edge.wrong)
     return replace(
         graph,
-        nodes=nodes,
+        nodes=tuple(nodes),
         edges=_merged(graph, homes),
         roots=tuple((None if root is None else homes[root], name) for root, name in graph.roots),
         order=tuple(dict.fromkeys(homes[i] for i in graph.order)),

@@ -128,6 +128,7 @@ class Node(Displayable):
         origin: in the graph of a derivative, ``graph(..., first=...)``: the node of the first graph that it comes from.
         stops: which of its inputs no gradient goes to (their tensors need none), by position among its gradients.
         frozen: True when it saved a parameter that needs no gradient; of a folded node that all of its parameters do.
+        wrong: of a folded node what is wrong with a gradient on an edge inside; see ``Edge``.
     """
 
     id: int
@@ -157,6 +158,7 @@ class Node(Displayable):
     repeats: int = 0
     first_bad: str = ""
     frozen: bool = False
+    wrong: str | Phrase = ""
 
     @property
     def bytes(self) -> int:

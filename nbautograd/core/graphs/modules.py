@@ -161,8 +161,7 @@ def infer_scopes(
     known = {i: owner for i, label in frozen.items() if (owner := _owner(label, modules))}
     handed = {i for i in inner if len(following[i]) == 1 and not any(word in ops[i].lower() for word in MEETS)}
     scopes = _between(inner, {**known, **_scopes_of_parameters(inner, following, owners, handed)})
-    scopes.update(_ends_of_children(inner, scopes, modules, ops))
-    scopes.update(_ends_by_name(inner, scopes, modules, ops))
+    scopes.update(_ends_of_parts(inner, scopes, modules, ops))
     return {**scopes, **{i: owner for i, owner in owners.items() if owner}}
 
 
@@ -210,65 +209,43 @@ def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
     return scopes
 
 
-def _children(modules: Mapping[str, str]) -> dict[str, list[str]]:
-    children: dict[str, list[str]] = {}
-    for path in filter(None, modules):
-        children.setdefault(path.rpartition(".")[0], []).append(path)
-    return children
-
-
-def _ends_by_name(
+def _ends_of_parts(
     inner: Sequence[int], scopes: Mapping[int, str], modules: Mapping[str, str], ops: Sequence[str]
 ) -> dict[int, str]:
-    """Give parts of a sequence that have no parameters the ops beside a known part which are called as they.
+    """Give the parts of a container the ops beside what is known of them that are their own.
 
-    Such as ``Relu`` after what is known of ``Sequential(Conv2d, BatchNorm2d, ReLU)``.
+    Of equal parts, such as residual blocks with their ``relu(x + y)``, those at their ends: between two parts lies the
+    end of the first or the beginning of the second, and it is the end where the same ops follow the last part too. Of
+    parts without parameters the ops that are called as they, such as ``Relu`` in ``Sequential(Conv2d, ReLU)``.
     """
     met: dict[str, list[int]] = {}  # by module, where its nodes are
     for at, i in enumerate(inner):
         names = scopes.get(i, "").split(".")
         for depth in range(1, len(names) + 1 if names[0] else 1):
             met.setdefault(".".join(names[:depth]), []).append(at)
+    children: dict[str, list[str]] = {}
+    for path in filter(None, modules):
+        children.setdefault(path.rpartition(".")[0], []).append(path)
     found: dict[int, str] = {}
-    for sequence, parts in _children(modules).items():
-        known = [k for k, part in enumerate(parts) if part in met]
-        if modules.get(sequence) != "Sequential" or not known:
+    for container, parts in children.items():
+        if modules.get(container) not in CONTAINERS or not any(part in met for part in parts):
             continue
-        ends = [(1, met[parts[k]][-1], parts[k + 1 : after]) for k, after in pairwise([*known, len(parts)])]
-        for way, last, silent in (*ends, (-1, met[parts[known[0]]][0], parts[: known[0]][::-1])):
-            for at, part in enumerate(silent, start=1):
-                i = inner[last + way * at] if 0 <= last + way * at < len(inner) else -1
-                outside = i >= 0 and f"{sequence}.".startswith(f"{scopes.get(i) or sequence}.")
-                if not outside or not ops[i].lower().startswith(modules[part].lower()):
-                    break
-                found[i] = part
-    return found
-
-
-def _ends_of_children(
-    inner: Sequence[int], scopes: Mapping[int, str], modules: Mapping[str, str], ops: Sequence[str]
-) -> dict[int, str]:
-    """Give the ops after each of the equal parts of a sequence, such as ``relu(x + y)`` of a residual block, to it.
-
-    Between two parts lies the end of the first or the beginning of the second. It is the end where the same ops follow
-    the last part too.
-    """
-    found: dict[int, str] = {}
-    for sequence, parts in _children(modules).items():
-        alike = len(parts) > 1 and len({modules[part] for part in parts}) == 1
-        if not alike or modules.get(sequence) not in CONTAINERS:
-            continue
-        within: dict[str, list[int]] = {part: [] for part in parts}
-        depth = parts[0].count(".") + 1
-        for at, i in enumerate(inner):
-            if (part := ".".join(scopes.get(i, "").split(".")[:depth])) in within:
-                within[part].append(at)
-        places = list(within.values())
-        if not all(places) or any(one[-1] >= two[0] for one, two in pairwise(places)):
-            continue
-        ends = [inner[one[-1] + 1 : two[0]] for one, two in pairwise(places)]
-        names = [ops[i] for i in ends[0]]
-        ends.append(inner[places[-1][-1] + 1 :][: len(names)])
-        if all([ops[i] for i in end] == names for end in ends):
-            found.update((i, part) for end, part in zip(ends, parts, strict=True) for i in end)
+        places = [met.get(part, []) for part in parts]
+        if len(parts) > 1 and len({modules[part] for part in parts}) == 1:
+            if all(places) and all(one[-1] < two[0] for one, two in pairwise(places)):
+                ends = [inner[one[-1] + 1 : two[0]] for one, two in pairwise(places)]
+                names = [ops[i] for i in ends[0]]
+                ends.append(inner[places[-1][-1] + 1 :][: len(names)])
+                if all([ops[i] for i in end] == names for end in ends):
+                    found.update((i, part) for end, part in zip(ends, parts, strict=True) for i in end)
+        elif modules.get(container) == "Sequential":
+            known = [k for k, place in enumerate(places) if place]
+            beside = [(1, places[k][-1], parts[k + 1 : after]) for k, after in pairwise([*known, len(parts)])]
+            for way, last, silent in (*beside, (-1, places[known[0]][0], parts[: known[0]][::-1])):
+                for at, part in enumerate(silent, start=1):
+                    i = inner[last + way * at] if 0 <= last + way * at < len(inner) else -1
+                    outside = i >= 0 and f"{container}.".startswith(f"{scopes.get(i) or container}.")
+                    if not outside or not ops[i].lower().startswith(modules[part].lower()):
+                        break
+                    found[i] = part
     return found

@@ -66,6 +66,7 @@ def _op_title(node: Node, name: str, elided: bool) -> str:
     if not elided and len(node.members) < 2:
         return ""
     title = name if name.startswith(node.scope) else f"{node.scope} · {name}"
+    title += f"; {node.wrong}" if node.wrong else ""
     if node.repeats and node.norms:
         title += f"; {messages.text('graphs.norms', norms=', '.join(formats.number(norm, 3) for norm in node.norms))}"
     return title
@@ -74,6 +75,8 @@ def _op_title(node: Node, name: str, elided: bool) -> str:
 def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
     """List what was changed in place, the node of a first graph it comes from, what it keeps under the memory lens."""
     texts = [(text, "bad") for text in list(dict.fromkeys(map(stale_text, node.stale)))[:2]]
+    if node.wrong:
+        texts.append((messages.text("graphs.wrong_inside"), "bad"))
     if node.first_bad:
         texts.append((messages.text("graphs.first_bad_here", what=node.first_bad), "bad"))
     if len(node.norms) > 1:
