@@ -14,14 +14,14 @@ from nbautograd.core.checking.backward_call import cotangents, gradient_toleranc
 from nbautograd.core.checking.block import Block
 from nbautograd.core.checking.budget import bytes_lacking
 from nbautograd.core.checking.diagnosis import table
-from nbautograd.core.checking.diagnosis.hypothesis import Place
+from nbautograd.core.checking.diagnosis.hypothesis import FreshCheck
 from nbautograd.core.checking.diagnosis.predicates import Clues
 from nbautograd.core.checking.diagnosis.table import Blocks
 from nbautograd.core.checking.diagnosis.wrong_line import rounded_line
 from nbautograd.core.checking.meant import handed_on
 from nbautograd.core.checking.point import Once, Point
 from nbautograd.core.checking.points import points
-from nbautograd.core.checking.prepared_inputs import copy
+from nbautograd.core.checking.prepared_inputs import copy, in_double
 from nbautograd.core.checking.probes.determinism import unsteady_forward
 from nbautograd.core.checking.probes.run_probes import after_values, before_values, first_run, probed
 from nbautograd.core.checking.problem import Outputs, Problem
@@ -147,7 +147,7 @@ def _values(
         yield _rounded(problem, finding, double)
 
 
-def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
+def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[FreshCheck]:
     many = sum(b.entries for b in blocks.values()) > CONFIRMED
     small = other_points.shrunk(problem, SMALL_INPUTS, SMALL_SIZE, problem.seed) if many else problem
     stream = points(small)
@@ -158,7 +158,7 @@ def _elsewhere(problem: Problem, blocks: Blocks) -> Iterator[Place]:
                 yield place
 
 
-def _place(point: Point | None, again: Callable[[], Point | None]) -> Place | None:
+def _place(point: Point | None, again: Callable[[], Point | None]) -> FreshCheck | None:
     """Check at a point; None outside the domain of forward, where nothing is borne out or refuted."""
     if point is None:
         return None
@@ -169,13 +169,13 @@ def _place(point: Point | None, again: Callable[[], Point | None]) -> Place | No
             run.find_all_blocks()
             if run.outputs is not None:
                 second = functools.cache(lambda: _place(again(), lambda: None))
-                return Place(run.blocks, second)
+                return FreshCheck(run.blocks, second)
     return None
 
 
-def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
+def _in_double(problem: Problem, blocks: Blocks) -> FreshCheck | None:
     """Check the same inputs in double precision, others when asked; None where they are of that already, or large."""
-    given = other_points.in_double(problem.inputs)
+    given = tuple(map(in_double, problem.inputs))
     wider = any(isinstance(a, Tensor) and a.dtype != b.dtype for a, b in zip(problem.inputs, given, strict=True))
     small = sum(b.entries for b in blocks.values()) <= CONFIRMED
     if not (wider and small):
@@ -184,18 +184,18 @@ def _in_double(problem: Problem, blocks: Blocks) -> Place | None:
 
     def again() -> Point | None:
         at = near()
-        return None if at is None else Point(problem, other_points.in_double(at.inputs))
+        return None if at is None else Point(problem, tuple(map(in_double, at.inputs)))
 
     return _place(Point(problem, given), again)
 
 
-def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Finding:
+def _rounded(problem: Problem, finding: Finding, double: FreshCheck | None) -> Finding:
     """Replace the cause by "wrong in low precision only" where the gradient is right in double precision."""
     if finding.where is None or finding.code == "nonfinite" or "value" not in finding.params:
         return finding
     if not _matches(double, finding.where) or double is None or not _matches(double.other_values(), finding.where):
         return finding
-    other = Problem(problem.fn, other_points.in_double(problem.inputs), problem.seed)
+    other = Problem(problem.fn, tuple(map(in_double, problem.inputs)), problem.seed)
     at = rounded_line(problem, other)
     first: Phrase | str = ""
     if at is not None:
@@ -205,7 +205,7 @@ def _rounded(problem: Problem, finding: Finding, double: Place | None) -> Findin
     return dataclasses.replace(finding, message_id="causes.right_in_double", params=params, line=line)
 
 
-def _matches(place: Place | None, where: tuple[int, int]) -> bool:
+def _matches(place: FreshCheck | None, where: tuple[int, int]) -> bool:
     block = None if place is None else place.blocks.get(where)
     return block is not None and block.verdict == "match"
 

@@ -16,13 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbautograd.core.checking import other_points
 from nbautograd.core.checking.backward_call import cotangents, gradient_tolerance, pull, rounding_level
 from nbautograd.core.checking.backward_lines import state_line
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.core.checking.diagnose import ranked
 from nbautograd.core.checking.meant import meant_pairs
-from nbautograd.core.checking.prepared_inputs import copy
+from nbautograd.core.checking.prepared_inputs import copy, in_double
 from nbautograd.core.checking.problem import Problem, functions_of
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.contract import rules
@@ -181,7 +180,7 @@ def _disturbed(cls: type, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 
 def _report(cls: type, arguments: tuple[Any, ...], check: Check) -> GradcheckReport | None:
     report = None
-    for given in (arguments, other_points.in_double(arguments)):
+    for given in (arguments, tuple(map(in_double, arguments))):
         with users_errors() as guard:  # nothing to differentiate, or forward refuses it
             report = check(cls, given)
         if guard.failed or report is None:

@@ -40,17 +40,6 @@ def near(item: Tensor, generator: torch.Generator) -> Tensor:
     return item.detach() * factor.to(real.device, real.dtype)
 
 
-def in_double(inputs: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the inputs with real numbers in double precision."""
-
-    def wide(item: Any) -> Any:
-        if not isinstance(item, Tensor) or not item.is_floating_point():
-            return item
-        return item.detach().double().requires_grad_(item.requires_grad)
-
-    return tuple(map(wide, inputs))
-
-
 def in_domain(problem: Problem, seed: int, scale: float = 1.0) -> tuple[Any, ...]:
     """Return inputs of both signs where the inputs given have both, and near them where all are of one sign.
 

@@ -13,6 +13,7 @@ from nbautograd.core.migration import recognise
 from nbautograd.errors import CallError, InputError
 
 _CONTAINERS = (list, tuple, set, dict, collections.OrderedDict, collections.defaultdict)
+DOUBLE = (torch.float64, torch.complex128)
 NARROW = 8  # bits of a floating number: torch computes next to nothing in so few
 
 
@@ -171,6 +172,14 @@ def _overlaps(item: Tensor) -> bool:
             return True
         span += stride * (size - 1)
     return False
+
+
+def in_double(item: Any) -> Any:
+    """Return a tensor of real or complex numbers in double precision; anything else, and one that is so, as it is."""
+    if not is_floating(item) or item.dtype in DOUBLE or unreadable_kind(item) is not None:
+        return item
+    wide = torch.complex128 if item.is_complex() else torch.float64
+    return item.detach().to(wide).requires_grad_(item.requires_grad)
 
 
 def is_floating(item: Any) -> bool:

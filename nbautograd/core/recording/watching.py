@@ -458,7 +458,7 @@ class _MethodWatcher(MethodRecorder):
 _no_log = Recorder(CallRing())  # where nothing is put
 
 
-class _Seen(threading.local):
+class _CallState(threading.local):
     """State of one thread whose call begins."""
 
     grad = True
@@ -466,7 +466,7 @@ class _Seen(threading.local):
     required: tuple[bool, ...] | None = None
 
 
-_seen = _Seen()
+_seen = _CallState()
 
 
 class _Hook:

@@ -114,7 +114,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Place:
+class FreshCheck:
     """A check at fresh inputs.
 
     Attributes:
@@ -123,7 +123,7 @@ class Place:
     """
 
     blocks: Mapping[tuple[int, int], Block]
-    other_values: Callable[[], Place | None] = lambda: None
+    other_values: Callable[[], FreshCheck | None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -138,16 +138,16 @@ class WrongBlock:
 
     problem: Problem
     evidence: Evidence
-    elsewhere: Callable[[], Iterable[Place]] = tuple
+    elsewhere: Callable[[], Iterable[FreshCheck]] = tuple
 
-    def fresh(self) -> Iterator[tuple[Place, Evidence]]:
+    def fresh(self) -> Iterator[tuple[FreshCheck, Evidence]]:
         """Yield the places where the same block is wrong as well, with its evidence there."""
         for place in self.elsewhere():
             found = self.at(place)
             if found is not None:
                 yield place, found
 
-    def at(self, place: Place | None) -> Evidence | None:
+    def at(self, place: FreshCheck | None) -> Evidence | None:
         """Return the evidence of the same block at a place; None where it is not wrong there, or not finite."""
         here = self.evidence
         block = None if place is None else place.blocks.get((here.block.output, here.block.input))

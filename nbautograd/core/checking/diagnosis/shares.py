@@ -64,7 +64,7 @@ def share(case: WrongBlock) -> dict[str, str] | None:
 Part = tuple[int, int]  # of forward: where in its code, and which argument of the call there; -1 for its result
 
 
-class _Cut(Steps):
+class CutForward(Steps):
     """A trace of forward in which one part is detached, in all turns of a loop."""
 
     def __init__(self, code: CodeType, part: Part | None = None) -> None:
@@ -95,7 +95,7 @@ class _Cut(Steps):
 
 
 def _inside(place: Point, code: CodeType) -> dict[Part, ast.expr]:
-    run = _Cut(code)
+    run = CutForward(code)
     run.run(place)
     results = [key for key, step in run.found.items() if step.tensor.requires_grad]
     found: dict[Part, Any] = {(key[0], -1): expression_at(code, key) for key in results}
@@ -121,7 +121,7 @@ def _operand(node: Any, number: int) -> ast.expr | None:
 
 def _lacks(place: Point, which: int, code: CodeType, part: Part) -> bool:
     """Return True where backward gives the gradient that forward has without this part, and that is another one."""
-    cut, returned = _Cut(code, part).run(place), place.gradients
+    cut, returned = CutForward(code, part).run(place), place.gradients
     without, own = (None if found is None else found[which] for found in (cut, returned))
     return without is not None and own is not None and agree_relative(own, without, place.rel)
 

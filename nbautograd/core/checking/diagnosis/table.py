@@ -18,7 +18,7 @@ from nbautograd.core.checking.diagnosis.hypothesis import (
     Cause,
     Confirm,
     Evidence,
-    Place,
+    FreshCheck,
     Predicate,
     WrongBlock,
     at_hand,
@@ -44,7 +44,7 @@ NOT_COMPUTED = ("none_gradient", "output_grad_ignored", "nonfinite")
 WHOLE = (*UNEXPLAINED, "none_gradient", "output_grad_ignored", "nonfinite")
 
 
-Elsewhere = Callable[[], Iterable[Place]]
+Elsewhere = Callable[[], Iterable[FreshCheck]]
 At = Callable[[int, int], WrongLine | None]
 
 

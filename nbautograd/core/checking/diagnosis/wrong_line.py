@@ -192,7 +192,7 @@ def rounded_line(problem: Problem, double: Problem) -> WrongLine | None:
         return None
     with any_errors("rounded line"), double.session():
         double.call()
-        here, there = (_Place(Point(p, p.fresh()), code) for p in (problem, double))
+        here, there = (TracedPoint(Point(p, p.fresh()), code) for p in (problem, double))
         for key, step in here.steps.items():
             twin = there.steps.get(key)
             if twin is not None and step.value.is_floating_point() and not here.moves(key) and not there.moves(key):
@@ -202,7 +202,7 @@ def rounded_line(problem: Problem, double: Problem) -> WrongLine | None:
     return None
 
 
-class _Place:
+class TracedPoint:
     """A point, the results of backward there, and what each result of forward and its gradient are."""
 
     def __init__(self, at: Point, code: CodeType) -> None:
@@ -363,11 +363,11 @@ class LineSearch:
             )  # fmt: skip
         return WrongLine(agreed=agreed) if agreed else None
 
-    def at(self, point: Point) -> _Place | None:
+    def at(self, point: Point) -> TracedPoint | None:
         """Return a point as a place; None without the code of backward."""
-        return None if self.code is None else _Place(point, self.code)
+        return None if self.code is None else TracedPoint(point, self.code)
 
-    def _belongs(self, places: Sequence[_Place], key: Key) -> Value | None:
+    def _belongs(self, places: Sequence[TracedPoint], key: Key) -> Value | None:
         first, *others = places
         for name, tensor in first.pool(key):
             self.left -= 1
@@ -380,7 +380,7 @@ class LineSearch:
                 return name
         return None
 
-    def _expression(self, place: _Place, key: Key) -> tuple[str, int | None]:
+    def _expression(self, place: TracedPoint, key: Key) -> tuple[str, int | None]:
         cls: Any = self.problem.cls
         code = code_of(cls.forward)
         if key[0] < 0 or code is None:
@@ -391,7 +391,7 @@ class LineSearch:
         return "" if inside else written(code, key, step.item)[0], step.line
 
     @cached
-    def _larger(self) -> list[_Place]:
+    def _larger(self) -> list[TracedPoint]:
         return self._places(points(self.problem).of("larger"), LARGER)
 
     def _points(self) -> Iterator[Point]:
@@ -400,15 +400,15 @@ class LineSearch:
             yield from itertools.islice(stream.of(kind), 1)
         yield from itertools.islice(stream.of("near"), 1, 2)
 
-    def _places(self, stream: Iterable[Point], most: int) -> list[_Place]:
+    def _places(self, stream: Iterable[Point], most: int) -> list[TracedPoint]:
         code = self.code
         if code is None:
             return []
         through = (at.through(self.output) for at in stream if at.works and at.node is not None)
         wrong = (at for at in through if at.wrong(self.which))
-        return [_Place(at, code) for at in itertools.islice(wrong, most)]
+        return [TracedPoint(at, code) for at in itertools.islice(wrong, most)]
 
-    def _agreed(self, places: Sequence[_Place], right: set[Key]) -> tuple[int, int]:
+    def _agreed(self, places: Sequence[TracedPoint], right: set[Key]) -> tuple[int, int]:
         """Return the last line up to which all that is read and made is forward's, and the next, which is not so.
 
         What is read once more in the line that made it is a part of an expression, and may be anything.
@@ -427,18 +427,18 @@ class LineSearch:
         return max((step.line for _, step in steps if step.line < before), default=0), off
 
 
-def _agree(places: Sequence[_Place], tensors: Sequence[Tensor | None]) -> bool:
+def _agree(places: Sequence[TracedPoint], tensors: Sequence[Tensor | None]) -> bool:
     known = [{*p.agree(t)} if t is not None else set() for p, t in zip(places, tensors, strict=True)]
     return bool(set.intersection(*known))
 
 
-def _read(place: _Place, key: Key, number: int) -> Tensor | None:
+def _read(place: TracedPoint, key: Key, number: int) -> Tensor | None:
     step = place.steps.get(key)
     read = step.read[number] if step is not None and number < len(step.read) else None
     return read if isinstance(read, Tensor) else None
 
 
-def _masked(places: Sequence[_Place], key: Key, right: set[Key]) -> bool:
+def _masked(places: Sequence[TracedPoint], key: Key, right: set[Key]) -> bool:
     """Return True where a mask that meets a result is not known to be right.
 
     A derivative that is zero where the mask should be mends the gradient in the result's place as well.

@@ -13,7 +13,6 @@ from torch import Tensor
 from nbautograd.core import pytrees, stumbles
 from nbautograd.core.checking import prepared_inputs
 from nbautograd.core.checking.budget import allowed_elements
-from nbautograd.core.checking.prepared_inputs import unreadable_kind
 from nbautograd.core.checking.problem import Outputs, Problem, pullback, separate_context
 from nbautograd.core.checking.progress import Progress
 from nbautograd.core.forks import cached
@@ -290,7 +289,7 @@ class Forward:
     def _promote(self, outputs: Outputs) -> bool:
         if all(not isinstance(t, Tensor) or _is_double(t) for t in self.base):
             return False
-        higher = tuple(_double(item) for item in self.base)
+        higher = tuple(map(prepared_inputs.in_double, self.base))
         same = False
         with users_errors():  # also where it takes no inputs a last bit away
             given = tuple(prepared_inputs.copy(item) for item in higher)
@@ -406,11 +405,4 @@ def _whole(found: Array, tensor: Tensor) -> Array:
 
 
 def _is_double(tensor: Tensor) -> bool:
-    return not (tensor.is_floating_point() or tensor.is_complex()) or tensor.dtype in (torch.float64, torch.complex128)
-
-
-def _double(item: Any) -> Any:
-    if not isinstance(item, Tensor) or _is_double(item) or unreadable_kind(item) is not None:
-        return item
-    wide = torch.complex128 if item.is_complex() else torch.float64
-    return item.detach().to(wide).requires_grad_(item.requires_grad)
+    return not (tensor.is_floating_point() or tensor.is_complex()) or tensor.dtype in prepared_inputs.DOUBLE

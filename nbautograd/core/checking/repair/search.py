@@ -24,6 +24,7 @@ from nbautograd.core.checking.other_arguments import constants_in
 from nbautograd.core.checking.outside_state import names_outside
 from nbautograd.core.checking.point import GIVEN, Point
 from nbautograd.core.checking.points import SINGLES, points
+from nbautograd.core.checking.prepared_inputs import DOUBLE, in_double
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
 from nbautograd.core.checking.repair.factors import Factors, comes_from
@@ -432,7 +433,7 @@ class Repair:
 
 def _in_double(problem: Problem) -> Problem:
     """Return the problem in double precision, in which differences tell more; itself where forward rounds inside."""
-    wide = other_points.in_double(problem.inputs)
+    wide = tuple(map(in_double, problem.inputs))
     if all(not isinstance(x, Tensor) or x.dtype == given.dtype for x, given in zip(wide, problem.inputs, strict=True)):
         return problem
     double = Problem(problem.fn, wide, problem.seed)
@@ -440,7 +441,7 @@ def _in_double(problem: Problem) -> Problem:
         outputs = double.call()
     if guard.failed:
         return problem
-    fine = all(y.dtype in (torch.float64, torch.complex128) for y in outputs if y.requires_grad)
+    fine = all(y.dtype in DOUBLE for y in outputs if y.requires_grad)
     return double if fine and double.casts.coarsest <= torch.finfo(torch.float64).eps else problem
 
 
