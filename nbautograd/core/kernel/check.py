@@ -16,10 +16,11 @@ from nbautograd.core.findings import Finding, Phrase
 from nbautograd.core.kernel.golden import Draw, Pair, in_float64, like, run
 from nbautograd.core.kernel.trial import JUDGED_TOGETHER, Region, Track, Trial
 from nbautograd.core.kernel.yardstick import NOISE, Deviation, rms
+from nbautograd.core.numerics.draws import child, generator
 from nbautograd.core.torch_private.precision import InFloat64
 
 DRAWS = 3  # of grad_outputs for each case: what cancels in one shows in another
-FRESH = 1_000_003  # added to the seed for draws at which nothing was looked for yet
+FRESH = "fresh"  # name of the draws at which nothing was looked for yet
 # Of what is significant beside the yardstick alone, from which on rounding is sampled as well. With a sample the spread
 # of a sum is at least 0.65 of that without, whatever the sample is: (s + 2 p) / 6 beside (s + 4 p) / 5, with s the
 # square of the yardstick's own sum and p that of all groups; so what would be significant then is not lost.
@@ -107,7 +108,7 @@ def check(
     if not suspects:
         return Outcome(trial, conditions=conditions, draws=draws)
     regions = {k: candidate_regions(trial.tracks[k]) for k in suspects}
-    later = Trial(pair, power, regions).run(pair.draws(again, seed + FRESH, given, fresh), SURER).tracks
+    later = Trial(pair, power, regions).run(pair.draws(again, child(seed, FRESH), given, fresh), SURER).tracks
     wrong, findings = confirm(trial, suspects, later, regions)
     return Outcome(trial, wrong, findings, conditions, draws)
 
@@ -132,9 +133,9 @@ def _enough(draws: int, inputs: Sequence[Any], differentiable: Sequence[int]) ->
 
 def _conditions(pair: Pair, trial: Trial, inputs: tuple[Any, ...], seed: int) -> dict[int, float]:
     wide = in_float64(pair.draw(inputs, seed))
-    generator = torch.Generator().manual_seed(seed + 5)
+    numbers = generator(seed, "near")
     near = tuple(
-        like(x, x.detach() * (1 + NUDGE * torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)))
+        like(x, x.detach() * (1 + NUDGE * torch.randn(x.shape, generator=numbers, dtype=x.dtype).to(x.device)))
         if isinstance(x, Tensor) and x.requires_grad
         else x
         for x in wide.inputs
@@ -199,9 +200,9 @@ def finding(track: Track, regions: Sequence[Region], fresh: Track) -> Finding:
 def _unplaced(track: Track, params: dict[str, Any], place: tuple[int, int] | None, fresh: Track) -> Finding:
     """Return what stands against a quantity whose error is no factor and not in one region."""
     exceeded = track.exceeded()
-    wrong = 0 if track.deviation.wrong is None else int(track.deviation.wrong.sum())
+    wrong, again = (0 if one.deviation.wrong is None else int(one.deviation.wrong.sum()) for one in (track, fresh))
     if all(e.system.level in ("entries", "noise") for e in exceeded.values()):
-        if wrong:
+        if wrong and again:  # of noise an entry or two may be among the tails
             return Finding("compare_entries", "bug", "compare.entries", {**params, "wrong": wrong}, place)
         return Finding("compare_noise", "bug", "compare.noise", params, place)
     shares = {name: min(one.deviation.share(name) for one in (track, fresh)) for name in track.deviation.along}

@@ -18,6 +18,7 @@ from nbautograd.core.kernel.golden import Draw, Measured, Pair, Values, coarsest
 from nbautograd.core.kernel.raised import one_line
 from nbautograd.core.kernel.sweep import size_cases
 from nbautograd.core.kernel.trial import Region, Track, Trial
+from nbautograd.core.numerics.draws import child
 from nbautograd.core.stumbles import hands_over, record
 from nbautograd.core.torch_private.tensors import uncounted_by_dynamo
 
@@ -249,7 +250,7 @@ def _alike(inputs: Sequence[Any]) -> tuple[int, int] | None:
 
 
 def _by_each_backend(way: Way, backends: Sequence[Any], seed: int) -> Iterator[Compiled]:
-    measured, fresh = (_measured(way, s) for s in (seed + 11, seed + 11 + FRESH))
+    measured, fresh = (_measured(way, s) for s in (child(seed, "compiled"), child(seed, "compiled", FRESH)))
     alone = Trial(way).of(measured)
     if any(track.broken or track.exceeded() for track in alone.tracks):
         return  # then it is not torch.compile that changes it

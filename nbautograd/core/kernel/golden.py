@@ -21,6 +21,7 @@ from nbautograd.core.checking.prepared_inputs import is_floating, unreadable_kin
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.kernel.raised import RaisedError
 from nbautograd.core.numerics.directional import random_direction
+from nbautograd.core.numerics.draws import child, generator
 from nbautograd.core.stumbles import RAISED, is_ours
 from nbautograd.core.torch_private.precision import InFloat32, InFloat64, RandomNumbers, RandomRounding
 
@@ -138,7 +139,7 @@ class Pair:
         """Yield draws: the first at the given inputs, the others around them, or fresh ones of a seed."""
         base = self.candidate.inputs if inputs is None else inputs
         for k in range(count):
-            s = seed + 17 * k
+            s = child(seed, k) if k else seed
             yield self.draw(base if k == 0 else fresh(s) if fresh is not None else moved(base, s), s)
 
     def draw(self, inputs: tuple[Any, ...], seed: int) -> Draw:
@@ -147,9 +148,9 @@ class Pair:
         with contextlib.nullcontext() if wide else InFloat32():
             outputs = self.reference.call(copied(inputs), seed)
         self._dtype = self._dtype or coarsest([*(inputs[i] for i in self.candidate.differentiable), *outputs])
-        generator = torch.Generator().manual_seed(seed + 7919)
+        numbers = generator(seed, "grad_outputs")
         grads = tuple(
-            torch.randn(y.shape, generator=generator, dtype=torch.cfloat if y.is_complex() else torch.float32).to(
+            torch.randn(y.shape, generator=numbers, dtype=torch.cfloat if y.is_complex() else torch.float32).to(
                 y.device, y.dtype
             )
             for y in outputs
@@ -179,7 +180,7 @@ class Pair:
         wide = in_float64(draw)
         with sdpa_kernel(SDPBackend.MATH):
             rounded = tuple(
-                run(self.reference, wide, RandomRounding(self.rounding, draw.seed + 101 * k, numbers))
+                run(self.reference, wide, RandomRounding(self.rounding, child(draw.seed, "rounding", k), numbers))
                 for k in range(samples)
             )
         return replace(measured, samples=rounded)
@@ -259,7 +260,7 @@ def moved(inputs: Sequence[Any], seed: int) -> tuple[Any, ...]:
     """Return fresh inputs around these: what requires grad moves by a quarter of its size, in its own dtype."""
     shared = _shared(inputs)
     return tuple(
-        _moved(x, seed + 31 * k, shared) if isinstance(x, Tensor) and x.requires_grad else x
+        _moved(x, child(seed, k), shared) if isinstance(x, Tensor) and x.requires_grad else x
         for k, x in enumerate(inputs)
     )
 

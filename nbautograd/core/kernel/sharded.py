@@ -17,6 +17,7 @@ from nbautograd.core.kernel.check import FRESH, Outcome, candidate_regions, conf
 from nbautograd.core.kernel.golden import Measured, Pair, Values
 from nbautograd.core.kernel.ranks import cut_along, launched
 from nbautograd.core.kernel.trial import Track, Trial
+from nbautograd.core.numerics.draws import child
 from nbautograd.errors import CallError
 
 DRAWS = 2  # of the first look, and of the second one: each is sent to all ranks
@@ -54,7 +55,7 @@ def sharded(
         seconds: that the ranks may take.
     """
     pair = Pair(single, single)
-    draws = [d for s in (seed, seed + FRESH) for d in pair.draws(DRAWS, s)]
+    draws = [d for s in (seed, child(seed, FRESH)) for d in pair.draws(DRAWS, s)]
     job = {"draws": tuple(draws), "shards": dict(placements), "differentiable": single.differentiable}
     ran = launched(fn, {**job, "seconds": seconds}, ranks)
     if not ran.values:

@@ -31,6 +31,7 @@ from nbautograd.core.kernel.golden import Draw, run
 from nbautograd.core.kernel.raised import RaisedError, one_line, users_trace
 from nbautograd.core.kernel.trial import Track
 from nbautograd.core.numerics.compare import agree_bitwise
+from nbautograd.core.numerics.draws import child, generator
 from nbautograd.core.stumbles import RAISED, is_ours
 from nbautograd.errors import CallError
 
@@ -266,9 +267,9 @@ def cases_of_shapes(reference: Problem, shapes: Sequence[Any], seed: int) -> Ite
 
 def with_shapes(given: Sequence[Any], shapes: Mapping[int, tuple[int, ...]], seed: int) -> tuple[Any, ...]:
     """Return inputs of these shapes by position, filled with values like the given ones where they have another."""
-    generator = torch.Generator().manual_seed(seed + 17)
+    numbers = generator(seed, "shapes")
     return tuple(
-        refilled(x, shapes[k], generator) if k in shapes and tuple(x.shape) != shapes[k] else x
+        refilled(x, shapes[k], numbers) if k in shapes and tuple(x.shape) != shapes[k] else x
         for k, x in enumerate(given)
     )
 
@@ -455,7 +456,7 @@ def smallest(candidate: Problem, reference: Problem, case: Case, seed: int) -> C
             left -= 1
             if left < 0:
                 return best
-            if compared(candidate, reference, smaller, seed + 3).wrong:
+            if compared(candidate, reference, smaller, child(seed, "smaller")).wrong:
                 best = smaller
                 break
     return best
