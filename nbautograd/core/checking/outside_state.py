@@ -10,11 +10,11 @@ import contextlib
 import dis
 import functools
 import itertools
-from collections import deque
+from collections import ChainMap, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import torch
@@ -272,11 +272,21 @@ MOST_ITEMS = 1000  # items of a container, or attributes of an object, that are 
 class _Watched:
     """A tensor that the function reaches, with its name, its values and its in-place counter; its ``.grad`` likewise.
 
-    There is no copy of the values of one that requires grad, nor of a large one.
+    There is no copy of the values of one that requires grad, nor of a large one. A check in another thread, which may
+    have written by now, hands on what it found.
     """
 
-    def __init__(self, name: str, tensor: Tensor) -> None:
+    value: Tensor | None
+    grad: Tensor | None
+    grad_value: Tensor | None
+    grad_version: int
+
+    def __init__(self, name: str, tensor: Tensor, found: _Watched | None) -> None:
         self.name, self.tensor, self.version = name, tensor, tensor._version
+        if found is not None:
+            self.version, self.value = found.version, found.value
+            self.grad, self.grad_value, self.grad_version = found.grad, found.grad_value, found.grad_version
+            return
         copied = not tensor.requires_grad and tensor.numel() <= LARGEST_SHARED
         self.value = tensor.detach().clone() if copied else None
         self.grad = tensor.grad if tensor.is_leaf and tensor.requires_grad else None
@@ -299,12 +309,20 @@ class _Watched:
 
 
 class SharedTensors:
-    """The tensors that a function reaches, as they are when this is made."""
+    """The tensors that a function reaches, as they are when this is made; in use until all is put back."""
+
+    _in_use: ClassVar[list[SharedTensors]] = []
 
     def __init__(self, named: Iterable[tuple[str, Any]]) -> None:
         found = {id(one): (name, one) for name, one in named if isinstance(one, Tensor) and _ordinary(one)}
-        self._watched = [_Watched(name, tensor) for name, tensor in found.values()]
+        others = ChainMap(*(one._by_id for one in self._in_use))
+        self._by_id: dict[int, _Watched] = {
+            key: _Watched(name, tensor, others.get(key)) for key, (name, tensor) in found.items()
+        }
+        self._watched = [*self._by_id.values()]
         self._copied = [one for one in self._watched if one.value is not None]
+        if self._watched:
+            self._in_use.append(self)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -323,6 +341,8 @@ class SharedTensors:
             if one.tensor._version != one.version or not agree_bitwise(one.tensor, one.value):
                 one.put_back()
         self.put_back_gradients()
+        if self in self._in_use:
+            self._in_use.remove(self)
 
     def put_back_gradients(self) -> None:
         """Put each ``.grad`` back: the same tensor with the same elements."""

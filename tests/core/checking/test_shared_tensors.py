@@ -12,6 +12,7 @@ from own_mistakes import draw
 from torch import Tensor, nn
 
 import nbautograd
+from nbautograd.core.checking.outside_state import SharedTensors
 
 D = torch.float64
 MEAN = torch.zeros(3, dtype=D)
@@ -441,3 +442,23 @@ def test_generators_that_are_not_put_back_are_noticed(monkeypatch):
     report = nbautograd.gradcheck(Draws, (draw(3), torch.Generator()))
     assert report.verdict == "cannot tell"
     assert [f.code for f in report.findings] == ["nondeterministic_forward"]
+
+
+@pytest.mark.parametrize("before", [None, torch.ones(3)], ids=["none", "some"])
+def test_of_two_checks_at_once_the_later_puts_back_what_the_earlier_found(before: Tensor | None) -> None:
+    w, buffer = torch.ones(3, requires_grad=True), torch.zeros(3)
+    w.grad = before
+    named = [("w", w), ("buffer", buffer)]
+    first = SharedTensors(named)
+    w.grad = w * 2  # with a graph, as backward writes it in second order
+    buffer.add_(1)
+    second = SharedTensors(named)
+    first.put_back()
+    w.grad, _ = w * 3, buffer.add_(1)
+    second.put_back()
+    assert w.grad is before
+    assert not buffer.any()
+    w.grad = torch.zeros(3)
+    third = SharedTensors(named)
+    assert not third.changed_gradients()  # nothing of them is left
+    third.put_back()
