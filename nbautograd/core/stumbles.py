@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import signal
 import sys
 import sysconfig
 import traceback
@@ -103,10 +104,19 @@ def is_ours(error: BaseException) -> bool:
     """Return True for an error that nbautograd's own code raised by mistake, not the user's code.
 
     Returns:
-        False as well for an error whose class the package defines: it is raised on purpose.
+        False as well for an error whose class the package defines: it is raised on purpose. True for what a signal's
+        handler raised, which is nobody's here and goes on.
     """
+    if of_a_signal(error):
+        return True
     last = None if type(error).__module__.startswith(f"{PACKAGE}.") else _innermost(error)
     return last is not None and _is_home(last[0]) and id(last[0].f_code) not in _hand_over
+
+
+def of_a_signal(error: BaseException) -> bool:
+    """Return True for what the handler of a signal raised, wherever in the program that came: an exit, a timeout."""
+    codes = {getattr(signal.getsignal(one), "__code__", None) for one in signal.valid_signals()} - {None}
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def is_users(frame: FrameType) -> bool:
@@ -122,7 +132,7 @@ def record(error: BaseException, part: str = "", decides: bool = False) -> Stumb
         part: which part of nbautograd failed by it.
         decides: True where that part could have said that a gradient is wrong.
     """
-    if not is_ours(error):
+    if not is_ours(error) or of_a_signal(error):
         return None
     frame, line = _innermost(error) or (sys._getframe(), 0)
     code = frame.f_code
@@ -159,7 +169,7 @@ class _Guard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if not isinstance(error, self.caught):
+        if not isinstance(error, self.caught) or of_a_signal(error):
             return False  # none, or an interrupt
         ours = is_ours(error)
         self.failed = self.own if ours else self.users

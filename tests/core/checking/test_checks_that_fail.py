@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -144,3 +146,24 @@ def test_a_part_of_the_check_that_failed(
     assert part != "second order" or (report.order2 is not None and report.order2.verdict == "cannot tell")
     if part != "second order":  # which is only asked of what is right
         assert checked_with_stumble(check_wrong, part).verdict == wrong
+
+
+@pytest.mark.parametrize("raised", [SystemExit(7), TimeoutError("too long")], ids=["an exit", "a timeout"])
+@pytest.mark.parametrize("at", range(1, 40, 6))
+def test_what_the_handler_of_a_signal_raises_ends_the_check(raised: BaseException, at: int) -> None:
+    """It may come in any call, as of a scheduler that ends a job."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise raised
+
+    calls = itertools.count(1)
+    function = Fn.of("Struck", "x: save(x); return x.sin()", "g: (x,) = saved; strike(); return g * x.cos()")
+    globals()["strike"] = lambda: signal.raise_signal(signal.SIGTERM) if next(calls) == at else None
+    before = signal.signal(signal.SIGTERM, stop)
+    stumbles.forget()
+    try:
+        with pytest.raises(type(raised)):
+            nbautograd.gradcheck(function, (normal(3),))
+        assert not stumbles.recent()
+    finally:
+        signal.signal(signal.SIGTERM, before)
