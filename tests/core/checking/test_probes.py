@@ -227,3 +227,11 @@ def test_a_layout_is_no_reason_where_the_same_numbers_raise_without_it():
         problem.call()
         with pytest.raises(torch.linalg.LinAlgError):
             list(inputs_laid_out(problem))
+
+
+DropsInBackward = Fn.of("DropsInBackward", "x: return 4 * x", "g: return 4 * g * (torch.rand_like(g) > 0.1)")
+
+
+@pytest.mark.parametrize("seed", range(6, 14))
+def test_a_backward_that_drops_little_is_found_whatever_the_seed(seed: int) -> None:
+    assert nbautograd.gradcheck(DropsInBackward, (draw(6),), seed=seed).findings[0].code == "nondeterministic_backward"

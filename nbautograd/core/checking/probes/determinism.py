@@ -45,6 +45,7 @@ from nbautograd.core.numerics.constants import ABOUT_ZERO, AGREED, INEXACT, PLAI
 from nbautograd.core.stumbles import users_errors
 from nbautograd.core.torch_private.tensors import storage_address
 
+REDRAWN = 16  # random numbers: of six elements that are kept nine times of ten all are kept in every second draw
 UNCONFIRMED = "causes.writes_grad_unconfirmed"  # of a gradient that differences do not confirm
 CONTAINERS = (list, dict, set, deque)
 WRONG_AT = 2  # other inputs a gradient must be wrong; one disagreement may be a kink that was met
@@ -92,7 +93,8 @@ def state(problem: Problem, noisy: bool = False) -> Iterator[Finding]:
     for name in sorted(changed, key=meant.__contains__)[:1]:
         found = rules.saved_changed(seen(problem, line_of_change(problem, backward_lines.held)), name)
         told.append(dataclasses.replace(found, kind=kind))
-    seeds = (problem.seed, problem.seed if noisy else draws.child(problem.seed, "other"))
+    redrawn = REDRAWN if problem.numbers.drawn and not noisy else 1
+    seeds = (problem.seed, *(problem.seed if noisy else draws.child(problem.seed, "other", k) for k in range(redrawn)))
     told = told or list(repeated(problem, outputs, v, first.gradients, seeds))
     yield from (one for one in told if one.params.get("name") not in meant)
     if not any(one.kind == "bug" for one in told):
