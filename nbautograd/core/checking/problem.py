@@ -143,7 +143,8 @@ class Problem:
         self._containers = any(not isinstance(x, Tensor) and prepared_inputs.copy(x) is not x for x in self.inputs)
         self.differentiable = tuple(i for i, item in enumerate(self.inputs) if prepared_inputs.is_differentiable(item))
         self.seed = seed
-        self.cls: type | None = function_class(fn)
+        bound = isinstance(fn, functools.partial) and fn.args  # a callable around the class: its inputs are the others
+        self.cls: type | None = None if bound else function_class(fn)
         self.direct = self.has_functions = self.cls is not None
         self.source: FunctionSource | None = None if self.cls is None else _source(self.cls)
         self.input_names = _input_names(self._signed(), self.source if self.direct else None, len(self.inputs))
@@ -168,10 +169,12 @@ class Problem:
     def _signed(self) -> Callable[..., Any]:
         if isinstance(self.fn, torch.nn.Module):
             return self.fn.forward
-        if self.cls is None:
+        cls = function_class(self.fn)
+        if cls is None:
             return self.fn
-        forward: Callable[..., Any] = self.cls.forward  # type: ignore[attr-defined]
-        return forward if separate_context(self.cls) else functools.partial(forward, None)
+        forward: Callable[..., Any] = cls.forward  # type: ignore[attr-defined]
+        given = getattr(self.fn, "args", ()) if self.cls is None else ()
+        return functools.partial(forward, *([] if separate_context(cls) else [None]), *given)
 
     @property
     def name(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from fn import Fn
@@ -30,6 +32,17 @@ def test_names_are_those_of_forward_also_where_it_is_a_classmethod() -> None:
     assert report.source is not None
     assert report.source.inputs == ("x", "weight")
     assert report.source.grad_outputs == ("grad_output",)
+
+
+@pytest.mark.parametrize(("backward", "verdict", "codes"), [
+    ("g: a, b = saved; return None, g * ctx.k * b, g * ctx.k * a", "right", []),
+    ("g: a, b = saved; return None, g * ctx.k * b, g * ctx.k * b", "wrong", ["wrong_derivative"]),
+])  # fmt: skip
+def test_inputs_beside_an_argument_that_is_bound_are_the_others(backward, verdict, codes) -> None:
+    times = Fn.of("Times", "k, a, b: save(a, b); ctx.k = k; return k * a * b", backward)
+    report = nbautograd.gradcheck(functools.partial(times.apply, 2.0), (draw(4), draw(4, seed=1)), order=1)
+    assert (report.verdict, report.input_names, [f.code for f in report.findings]) == (verdict, ("a", "b"), codes)
+    assert report.blocks[0, 0].verdict == "match"
 
 
 @pytest.mark.parametrize("call", [nbautograd.gradcheck, nbautograd.jacobian], ids=["gradcheck", "jacobian"])
