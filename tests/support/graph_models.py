@@ -104,6 +104,34 @@ def encoder(frozen=(), layers=6, **options):
     return model, model(torch.randn(2, 3, 8)).sum()
 
 
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.inner, self.outer = nn.LayerNorm(8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        return x + self.outer(self.inner(self.norm(x)).relu())
+
+
+class InContainer(nn.Module):
+    def __init__(self, container) -> None:
+        super().__init__()
+        self.layers = container([Residual() for _ in range(6)])
+
+    def forward(self, x):
+        for layer in getattr(self.layers, "values", lambda: self.layers)():
+            x = layer(x)
+        return x
+
+
+def residual(container=nn.ModuleList, frozen=0):
+    """Residual blocks that a loop runs, the first ones frozen."""
+    model = InContainer(container)
+    for layer in [*model.layers.children()][:frozen]:
+        layer.requires_grad_(False)
+    return model, model(torch.randn(3, 8)).sum()
+
+
 class LanguageModel(nn.Module):
     def __init__(self, frozen) -> None:
         super().__init__()

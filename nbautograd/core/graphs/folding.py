@@ -12,7 +12,7 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.segments import (
     CONTAINERS,
-    LIST,
+    LISTS,
     MOST_OPS,
     Segment,
     common_path,
@@ -99,7 +99,7 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
         least = (0, False, 0)  # the largest part, whole repeats, all that is undivided
         for repeats in ([], runs):
             for depth in range(1, max(levels.values()) + 1):
-                kept = whole | {p for p, level in levels.items() if level == depth and graph.scopes[p] != LIST}
+                kept = whole | {p for p, level in levels.items() if level == depth and graph.scopes[p] not in LISTS}
                 kept |= repeated if repeats else set()
                 found = _join_between(graph, module_segments(graph, inmost, repeats, kept, functions))
                 if len(found) + len(graph.roots) > min(most, OPENING):
@@ -117,7 +117,7 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
 
 def _level(graph: AutogradGraph, path: str) -> int:
     names = path.split(".")
-    return sum(graph.scopes[".".join(names[:k])] != LIST for k in range(1, len(names) + 1))
+    return sum(graph.scopes[".".join(names[:k])] not in LISTS for k in range(1, len(names) + 1))
 
 
 def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:

@@ -230,15 +230,17 @@ def _ends_of_parts(
     for container, parts in children.items():
         if modules.get(container) not in CONTAINERS or not any(part in met for part in parts):
             continue
-        places = [met.get(part, []) for part in parts]
         if len(parts) > 1 and len({modules[part] for part in parts}) == 1:
-            if all(places) and all(one[-1] < two[0] for one, two in pairwise(places)):
+            there = [part for part in parts if part in met]  # frozen ones at the beginning are not
+            places = [met[part] for part in there]
+            if len(there) > 1 and all(one[-1] < two[0] for one, two in pairwise(places)):
                 ends = [inner[one[-1] + 1 : two[0]] for one, two in pairwise(places)]
                 names = [ops[i] for i in ends[0]]
                 ends.append(inner[places[-1][-1] + 1 :][: len(names)])
                 if all([ops[i] for i in end] == names for end in ends):
-                    found.update((i, part) for end, part in zip(ends, parts, strict=True) for i in end)
+                    found.update((i, part) for end, part in zip(ends, there, strict=True) for i in end)
         elif modules.get(container) == "Sequential":
+            places = [met.get(part, []) for part in parts]
             known = [k for k, place in enumerate(places) if place]
             beside = [(1, places[k][-1], parts[k + 1 : after]) for k, after in pairwise([*known, len(parts)])]
             for way, last, silent in (*beside, (-1, places[known[0]][0], parts[: known[0]][::-1])):

@@ -106,8 +106,8 @@ def _called(node: Node, homes: Mapping[str, str], functions: bool = False) -> tu
     return path, node.calls[depth - 1] if path and depth <= len(node.calls) else 0
 
 
-LIST = "ModuleList"  # it has no forward: its parts lie beside the modules that it lies beside
-CONTAINERS = (LIST, "Sequential")  # they run nothing by themselves
+LISTS = ("ModuleList", "ModuleDict")  # without a forward: their parts lie beside the modules that they lie beside
+CONTAINERS = (*LISTS, "Sequential")  # they run nothing by themselves
 LEAST_TIMES = 4  # fewer equal parts are drawn one by one
 LEAST_SAVED = 24  # nodes that must be folded away for it to be worth a click
 MOST_OPS = 3  # of a part that are named

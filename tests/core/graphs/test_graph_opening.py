@@ -42,18 +42,21 @@ def test_many_custom_functions_are_named_on_the_boxes_that_hold_them():
     assert "layer1 Sequential · Cube ×6" in boxes(folded)
 
 
-def test_the_ends_of_blocks_are_inferred_as_they_are_when_watched():
+@pytest.mark.parametrize(("make", "count"), [
+    (models.resnet, 16), (models.residual, 6), (lambda: models.residual(frozen=2), 4),
+])  # fmt: skip
+def test_the_ends_of_blocks_are_inferred_as_they_are_when_watched(make, count):
     with nbautograd.watch_modules():
-        model, loss = models.resnet()
+        model, loss = make()
     watched = nbautograd.graph(loss, names=model)
-    model, loss = models.resnet()
+    model, loss = make()
     inferred = nbautograd.graph(loss, names=model)
     added = [
         (one.scope, two.scope)
         for one, two in zip(watched.nodes, inferred.nodes, strict=True)
         if one.name == "AddBackward0"
     ]
-    assert len(added) == 16
+    assert len(added) == count
     assert all(one == two for one, two in added)
 
 
@@ -66,6 +69,9 @@ COLUMNS = {
     "transformer": (models.encoder, LAYERS, []),
     "transformer, norm first": (lambda: models.encoder(norm_first=True), LAYERS, []),
     "transformer frozen": (lambda: models.encoder([1, 3]), LAYERS, ["layers.3", "layers.1"]),
+    "residual blocks in a dict": (
+        lambda: models.residual(lambda parts: nn.ModuleDict(zip("abcdef", parts, strict=True))),
+        [f"layers.{k}" for k in "fedcba"], []),
     "language model": (models.language_model, [f"encoder.{path}" for path in LAYERS], []),
     "language model frozen": (
         lambda: models.language_model([0, 1]), [f"encoder.{path}" for path in LAYERS],
