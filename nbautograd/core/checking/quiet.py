@@ -156,8 +156,9 @@ class Numbers:
             self.drawn = _draws(call)
             if self.drawn:
                 _take_over()
-        except KeyboardInterrupt:  # what it drew is put back
-            _take_over()
+        except BaseException:  # what it drew is put back
+            if not _stayed(before):
+                _take_over()
             raise
         finally:
             _shared.release()

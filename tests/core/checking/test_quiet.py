@@ -156,3 +156,14 @@ def test_a_draw_is_seen_also_where_the_second_of_two_numbers_was_kept(draw, kept
     first, again = problem.call(), problem.call()
     assert problem.numbers.drawn is (draw != "none")
     assert torch.equal(first[0], again[0])
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_a_first_run_that_raises_leaves_the_generators_as_they_were(draw) -> None:
+    def fails(x):
+        raise ArithmeticError(DRAWS[draw]())
+
+    before = state()
+    with pytest.raises(ArithmeticError):
+        nbautograd.gradcheck(fails, torch.ones(2, dtype=torch.float64, requires_grad=True))
+    assert state() == before
