@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch.utils.weak import TensorWeakRef
 
 from nbautograd.core.stumbles import ask
 
+ALONE = 3  # references to a frame's copy of its variables: the frame's, ours and that of the call which counts them
 DEPTH = 3  # how deep a container in the user's namespace is looked into
 WIDTH = 256  # how many items of such a container
 PACKAGE = __name__.partition(".")[0]
@@ -135,7 +137,15 @@ def calling_frame() -> FrameType | None:
 
 def variables_of(frame: FrameType | None) -> dict[str, Any]:
     """Return the variables that a line of a frame sees; only read."""
-    return {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    if frame is None:
+        return {}
+    found = {**frame.f_globals, **(here := frame.f_locals)}
+    # before Python 3.13 the frame of a function keeps this copy, and all that is in it, to its end; one that locals()
+    # gave to the user has another holder, and a debugger writes it back
+    own = type(here) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.gettrace() is None
+    if own and sys.getrefcount(here) <= ALONE:
+        here.clear()
+    return found
 
 
 def tensors_in(tensors: Any) -> list[tuple[str, torch.Tensor]]:

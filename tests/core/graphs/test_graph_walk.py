@@ -102,6 +102,19 @@ def test_looking_leaves_the_version_error_to_backward():
         loss.backward()
 
 
+@pytest.mark.skipif(sys.gettrace() is not None, reason="a tracer writes the variables of a frame back")
+def test_variables_end_with_their_last_name_in_a_function_that_draws_a_graph():
+    taken, x = locals(), torch.ones(2, requires_grad=True)
+    loss = x.sum()
+    nbautograd.graph(loss)
+    assert taken["loss"] is loss  # the user's own copy stays
+    del taken
+    nbautograd.graph(loss)
+    gone = weakref.ref(loss)
+    del loss
+    assert gone() is None
+
+
 def test_looking_keeps_nothing_alive():
     x = torch.ones(3, requires_grad=True)
     y = Held.apply(x)
