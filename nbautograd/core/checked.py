@@ -1,17 +1,19 @@
 """Checked: which gradients of a Function's class its latest check found wrong, for whoever draws the class later.
 
-A verdict belongs to one class object and to the methods that it had: one that was defined anew, or was given another
-backward since, has none. Code objects are kept, which hold no tensor, unlike the functions that close over some.
+A verdict belongs to one class object, to the methods that it had and to the functions of their module that these name:
+one that was defined anew, or was given another backward or helper since, has none. Code objects are kept, which hold no
+tensor, unlike the functions that close over some.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 from nbautograd.core.display import Phrase
-from nbautograd.core.user_source import defining_classes, unwrap
+from nbautograd.core.user_source import defining_classes, named_functions, unwrap
 
 Written = tuple[Any, ...]
 
@@ -36,5 +38,7 @@ def wrong_gradients(cls: type) -> Mapping[int, Phrase]:
 
 
 def _written(cls: type) -> Written:
-    methods = ((name, unwrap(vars(base)[name])) for name, base in defining_classes(cls).items())
-    return tuple([(name, getattr(method, "__code__", None)) for name, method in methods])
+    methods = [(name, unwrap(vars(base)[name])) for name, base in defining_classes(cls).items()]
+    functions = [method for _, method in methods if isinstance(method, FunctionType)]
+    helpers = [pair for function in functions for pair in named_functions(function).items()]
+    return tuple([(name, getattr(function, "__code__", None)) for name, function in (*methods, *helpers)])

@@ -39,6 +39,14 @@ def replace_backward(cls):
     cls.backward = staticmethod(product(RIGHT).backward)
 
 
+def scale_by(number):
+    def step(_cls):
+        globals()["scaled"] = eval(f"lambda g: {number} * g")
+
+    return step
+
+
+BY_HELPER = "g: x, w = saved; return scaled(g) * w, g * x"
 WRONG = "g: x, w = saved; return 2 * g * w, g * x"
 AT_THREE = "g: x, w = saved; return g * w * (2 if len(x) == 3 else 1), g * x"
 
@@ -58,6 +66,8 @@ ROWS = {
     "arguments exchanged": (WRONG, [check_exchanged], ["x"]),
     "another class of the name": (WRONG, [check_another], []),
     "backward replaced since": (WRONG, [check, replace_backward], []),
+    "helper replaced since": (BY_HELPER, [scale_by(2), check, scale_by(1)], []),
+    "helper defined again": (BY_HELPER, [scale_by(2), check, scale_by(2)], ["x"]),
     "replaced and checked": (WRONG, [check, replace_backward, check], []),
     "wrong at these shapes": (AT_THREE, [check_two, check], ["x"]),
     "right at other shapes since": (AT_THREE, [check, check_two], []),
