@@ -18,7 +18,7 @@ from nbautograd.core.checking.steps import ladder
 from nbautograd.core.checking.steps.refine import ALIKE, Refined, agreeing_entries, concatenate, refine, sample_of
 from nbautograd.core.display import Phrase
 from nbautograd.core.numerics.arrays import Array
-from nbautograd.core.numerics.compare import agree_within, agree_within_error
+from nbautograd.core.numerics.compare import agree_within
 from nbautograd.core.numerics.constants import (
     AGREED,
     BITS,
@@ -348,7 +348,7 @@ def classify_entries(
     smooth = np.isin(kind, (ladder.SMOOTH, ladder.EDGE_LEFT, ladder.EDGE_RIGHT))
     with np.errstate(invalid="ignore"):
         slack = scale.slack(SIGNIFICANT, tolerance)
-        differs = ~agree_within_error(analytical, value, error, slack)
+        differs = ~agree_within(analytical, value, np.maximum(ERROR_BARS * error, slack))
         outside = ~((analytical >= refined.low - slack) & (analytical <= refined.high + slack))
         nearing = differs & _nearing(refined, analytical)
         blurred = ~(error <= np.maximum(UNSURE * scale.size, tiny)) | nearing

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.numerics.arrays import Array
-from nbautograd.core.numerics.constants import ERROR_BARS, SMALL_IN_ROW, SUM_ROUNDINGS
+from nbautograd.core.numerics.constants import SMALL_IN_ROW, SUM_ROUNDINGS
 
 
 def agree_bitwise(a: Tensor | None, b: Tensor | None) -> bool:
@@ -41,16 +41,6 @@ def agree_within_rounding(exact: Array, rough: Array, bound: float, floor: float
         size = np.abs(exact) + floor * largest_finite(exact)
         near = (np.abs(exact - rough) <= bound * size) | (exact == rough) | (np.isnan(exact) & np.isnan(rough))
     return bool(near.all())
-
-
-def agree_within_error(a: Any, b: Any, error: Any, slack: Any = 0.0) -> Any:
-    """Compare numbers that are known up to an error; entries that are not finite do not agree.
-
-    Returns:
-        True or an array of booleans: where the two are at most ``ERROR_BARS`` errors, or the slack, apart.
-    """
-    with np.errstate(invalid="ignore"):
-        return agree_within(a, b, np.maximum(ERROR_BARS * error, slack))
 
 
 def agree_within(a: Any, b: Any, bound: Any) -> Any:
