@@ -210,7 +210,7 @@ def test_a_block_that_nobody_can_decide_now_is_not_called_mended(samples: Any) -
 
 
 def drawn(name: str = "cost", then: Any = lambda cost: None) -> tuple[torch.Tensor, torch.Tensor, Any]:
-    w = torch.ones(3, requires_grad=True)
+    w = torch.ones(3, dtype=torch.complex64 if name == "complex" else torch.float32, requires_grad=True)
     cost = (w * w).sum() if name != "wide" else w * w
     then(cost)
     return w, cost, nbautograd.graph(cost, names={"w": w, name: cost} if name else {"w": w})
@@ -222,6 +222,7 @@ def drawn(name: str = "cost", then: Any = lambda cost: None) -> tuple[torch.Tens
         ("cost", lambda cost: None, True),
         ("", lambda cost: None, False),  # nothing to call it by
         ("wide", lambda cost: None, False),  # no scalar
+        ("complex", lambda cost: None, False),  # torch would ask for a gradient
         ("cost", lambda cost: cost.backward(retain_graph=True), True),
         ("cost", lambda cost: cost.backward(), False),  # freed
     ],

@@ -79,10 +79,11 @@ def backward(
 
 
 def drawn_tensor(graph: AutogradGraph) -> torch.Tensor | None:
-    """Return the scalar that a graph was drawn of, if it is one tensor with a name that still lives."""
+    """Return the real scalar that a graph was drawn of, if it is one tensor with a name that still lives."""
     name = str(graph.roots[0][1]) if len(graph.roots) == 1 else ""
     tensor = graph.tensors.get(name)
-    return tensor if tensor is not None and tensor.requires_grad and tensor.numel() == 1 else None
+    scalar = tensor is not None and tensor.requires_grad and tensor.numel() == 1 and not tensor.is_complex()
+    return tensor if scalar else None
 
 
 def backward_of_drawn(graph: AutogradGraph, tensor: torch.Tensor) -> AutogradGraph:
