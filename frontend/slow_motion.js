@@ -184,6 +184,7 @@ function graphView(page, state) {
         height,
         viewBox: `0 0 ${WIDTH} ${height}`,
         class: "drawing still",
+        overflow: "visible", // a word beside the last edge
         role: "img",
         "aria-label": page.t("motion_graph", {
           grads: arrived.join(", "),

@@ -1489,7 +1489,7 @@ SENTENCES: dict[str, str] = {
     "views.graph.alt": "Backward graph ({nodes}, {edges}); the table below lists the nodes.",
     "views.graph.twin": "The graph as a table",
     "views.compare.reference": "Reference",
-    "views.compare.key": "The maps of a row share one colour scale, so a small difference is pale.",
+    "views.compare.key": "The maps of a row share one colour scale, so a small difference is faint.",
     "views.compare.equal": "equal in every element",
     "views.compare.one_is_none": "not of the same shape",
     "views.compare.difference": "largest difference",

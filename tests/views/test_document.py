@@ -11,7 +11,7 @@ from fn import Fn
 
 import nbautograd
 from nbautograd.core.values import describe
-from nbautograd.views.builders import build
+from nbautograd.views.builders import build, comparison
 from nbautograd.views.builders.blocks import chosen_blocks
 from nbautograd.views.bundle import html, text
 from nbautograd.views.document import (
@@ -111,3 +111,12 @@ def test_what_is_infinite_at_the_edge_of_a_domain_is_no_error() -> None:
     report = nbautograd.gradcheck(root, torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True))
     (table,) = chosen_blocks(report.blocks)
     assert (report.verdict, table.rows[0][2:]) == ("cannot tell", ("–", "–", "–"))
+
+
+def test_a_difference_found_wrong_is_drawn_though_no_entry_stands_out_from_rounding() -> None:
+    torch.manual_seed(0)
+    report = nbautograd.compare(lambda x: x + 0.03, torch.clone, (torch.randn(8, 8).bfloat16(),), sizes=())
+    [wrong] = [one for one in report.quantities if one.verdict == "wrong"]
+    *_, (drawn, _) = comparison._values(wrong)
+    assert isinstance(drawn, Thumbnail)
+    assert drawn.floor < wrong.largest

@@ -133,9 +133,11 @@ def _values(one: ComparedQuantity) -> tuple[Cell, ...]:
     apart = Strong(_apart(one)) if one.verdict == "wrong" else _apart(one)
     scale = difference_scale(one.values)
     apart_by = one.difference if one.verdict != "right" else None
+    # found wrong by all entries together, while none of them stands out from rounding
+    apart_scale = scale[:1] if one.verdict == "wrong" and scale and one.largest <= scale[1] else scale
     seen = [
         () if v is None or v.tensor is None or v.tensor.zeros == v.tensor.numel else (Thumbnail(v, *limits),)
-        for v, limits in ((one.values[0], scale[:1]), (one.values[1], scale[:1]), (apart_by, scale))
+        for v, limits in ((one.values[0], scale[:1]), (one.values[1], scale[:1]), (apart_by, apart_scale))
     ]
     words = (*both_texts(one.values, one.verdict != "wrong"), apart)
     return (_title(one), *((*picture, text) for picture, text in zip(seen, words, strict=True)))
