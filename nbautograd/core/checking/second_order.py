@@ -154,12 +154,14 @@ def _problem(problem: Problem, outputs: Outputs) -> Problem:
     takes = problem.differentiable_outputs(outputs)
     v = cotangents(problem, outputs, problem.seed)
     count, own = len(problem.inputs), problem.differentiable
+    tied = {own[k] for k in points(problem).symmetric}  # of which forward reads one triangle
 
     def gradients(*given: Any) -> tuple[Tensor, ...]:
         graph = torch.is_grad_enabled()  # differences need none
         with torch.enable_grad():
             leaf = {i: x if x.requires_grad else x.detach().requires_grad_() for i, x in enumerate(given) if i in own}
             xs = tuple(leaf.get(i, x) for i, x in enumerate(given[:count]))
+            xs = tuple((x + x.mH) / 2 if i in tied else x for i, x in enumerate(xs))
             outputs = problem.call(xs)
             leaves = [xs[i] for i in own]
             tensors = [outputs[k] for k in takes]

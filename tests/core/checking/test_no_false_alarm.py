@@ -198,6 +198,20 @@ def test_a_forward_that_reads_one_triangle_is_one_of_symmetric_matrices(batch: t
     assert nbautograd.gradcheck(OneSided, (symmetric(*batch),), order=1).verdict == "wrong"
 
 
+Cholesky = Fn.of("Cholesky", "x: lower = torch.linalg.cholesky(x); save(lower); return lower",
+    "grad: (lower,) = saved; p = (lower.mT @ grad).tril(); p = p - p.diagonal().diag() / 2; "
+    "inverse = lower.inverse(); y = inverse.mT @ p @ inverse; return (y + y.mT) / 2")  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [3, 4])  # of the larger one second derivatives are sampled
+def test_second_derivatives_too_are_those_for_symmetric_changes(size: int) -> None:
+    half = draw(size, size).detach()
+    report = nbautograd.gradcheck(Cholesky, (half @ half.mT + size * torch.eye(size, dtype=torch.float64),))
+    assert report.order2 is not None
+    assert report.order2.verdict == "right"
+    assert [f.code for f in report.findings] == ["right_for_symmetric"]
+
+
 @pytest.mark.parametrize(("asymmetry", "verdict"), [(4e-16, "right"), (1e-6, "wrong")])
 def test_a_product_that_is_symmetric_but_for_round_off_is_symmetric(asymmetry: float, verdict: str) -> None:
     x = symmetric().detach()
