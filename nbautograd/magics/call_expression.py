@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -192,12 +193,11 @@ def signature(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
         if cls is None:
             return inspect.signature(function)
-        full = inspect.signature(cls.forward)  # type: ignore[attr-defined]
+        given = function.args if isinstance(function, functools.partial) else ()
+        before = given if separate_context(cls) else (None, *given)
+        return inspect.signature(functools.partial(cls.forward, *before))  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         return None
-    if separate_context(cls):
-        return full
-    return full.replace(parameters=list(full.parameters.values())[1:])
 
 
 def check_fit(node: ast.Call, function: Callable[..., Any], arguments: tuple[Any, ...], magic: str) -> None:

@@ -39,6 +39,7 @@ def filled(notebook):
     [
         ("%gradcheck product(a, b)", "GradcheckReport"),
         ("%gradcheck product(b=b, a=a)", "GradcheckReport"),
+        ("%gradcheck __import__('functools').partial(product, a)(b)", "GradcheckReport"),
         ("%gradcheck (lambda x: product(x, x))(a)", "GradcheckReport"),
         ("%jacobian product(a, b)", "JacobianReport"),
         ("%autograd_graph product(a, b).sum()", "AutogradGraph"),
