@@ -4,7 +4,7 @@ import { numbers } from "./arrays.js";
 import { button, el, prose } from "./dom.js";
 import { number, size } from "./formats.js";
 import { canRepaint, repaint, waiting } from "./folds.js";
-import { firstLine, isPath } from "./scene.js";
+import { isPath } from "./scene.js";
 import { ask } from "./wire.js";
 
 /** @typedef {import("./types").Page} Page */
@@ -138,19 +138,24 @@ function gradients(page, state, picture, go) {
     ([a, b], n) => [Math.min(a, n), Math.max(b, n)],
     [Infinity, -Infinity],
   );
-  /** @param {number[]} edges */
+  /** @param {number[]} edges of an arrow that stands for several the largest: their sum may be anything */
   function norm(edges) {
-    return Math.hypot(...edges.map((e) => Math.max(0, all[e])));
+    return Math.max(0, ...edges.map((e) => all[e]));
   }
-  const least = layout.paths.find(({ edges }) => Math.log10(norm(edges)) === low),
-    box = picture.boxes.get(least?.target ?? "");
+  /** @param {number} id */
+  function named(id) {
+    const { label, name, scope } = nodes[id] ?? { name: `#${id}` };
+    return label || (scope ? `${scope} ${name}` : name);
+  }
+  const [node, least] = facts.least ?? [];
   const told =
     bad !== null
-      ? [page.t("lens.first_bad"), " ", link(nodes[bad]?.name || `#${bad}`, () => go(bad))]
-      : box && [
-          page.t("lens.least", { size: number(10 ** low, 3) }),
+      ? [page.t("lens.first_bad"), " ", link(named(bad), () => go(bad))]
+      : node !== undefined &&
+        least !== undefined && [
+          page.t("lens.least", { size: number(least, 3) }),
           " ",
-          link(firstLine(box), () => go(box.nodes[0])),
+          link(named(node), () => go(node)),
         ];
   return {
     words: [

@@ -261,6 +261,7 @@ export interface LensState {
   stale: StaleState[];
   norms: Packed | null;
   bad: number | null;
+  least: [number, number] | null;
   missing: string;
   runs: boolean;
 }

@@ -1778,7 +1778,7 @@ SENTENCES: dict[str, str] = {
     "widgets.lens.bad": "red: NaN or Inf",
     "widgets.lens.zero": "dotted: only zeros",
     "widgets.lens.first_bad": "First NaN or Inf produced by",
-    "widgets.lens.least": "No NaN, no Inf; the smallest gradient, {size}, arrives at",
+    "widgets.lens.least": "No NaN, no Inf; the smallest gradient above zero, {size}, arrives at",
     "widgets.why_none": "Why is .grad None?",
     "widgets.outline": "Outline",
     "widgets.stretch": "{from} to {to}: {name}, …",

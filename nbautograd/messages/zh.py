@@ -1778,7 +1778,7 @@ SENTENCES: dict[str, str] = {
     "widgets.lens.bad": "红色：NaN 或 Inf",
     "widgets.lens.zero": "点线：全是零",
     "widgets.lens.first_bad": "最早的 NaN 或 Inf 出自",
-    "widgets.lens.least": "没有 NaN 或 Inf；最小的梯度 {size} 到达",
+    "widgets.lens.least": "没有 NaN 或 Inf；最小的非零梯度 {size} 到达",
     "widgets.why_none": "为什么 .grad 是 None？",
     "widgets.outline": "大纲",
     "widgets.stretch": "第 {from} 到 {to} 个：{name} 等",

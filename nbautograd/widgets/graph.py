@@ -19,6 +19,7 @@ from nbautograd.views.builders.calls import ctx_column, values_column
 from nbautograd.views.builders.graph import wrong_gradients_told
 from nbautograd.views.document import Document
 from nbautograd.views.layout import Layout, first_layout, layout
+from nbautograd.views.layout.build import with_flow
 from nbautograd.views.layout.layers import WIDE
 from nbautograd.views.packing import array, small, state_of
 from nbautograd.views.phrases import contents, picture_caption
@@ -44,16 +45,17 @@ MOST_ASKED = 60  # nodes whose details go in one answer
 MOST_THUMBNAILS = 60  # nodes and edges whose gradients go with a thumbnail
 
 
-def graph_state(graph: AutogradGraph, calls: Iterable[Call] = ()) -> GraphState:
+def graph_state(graph: AutogradGraph, calls: Iterable[Call] = (), laid: AutogradGraph | None = None) -> GraphState:
     """Return the laid-out graph, and what is known of its nodes and edges.
 
     Args:
         graph: the graph.
         calls: the recorded calls of the Function that it is shown with.
+        laid: the same graph before backward, when that was drawn: all stays in its place.
     """
     few = len(graph.nodes) + len(graph.edges) <= MOST_THUMBNAILS
     return GraphState(
-        **vars(picture_state(graph, first_layout(graph))),
+        **vars(picture_state(graph, first_layout(graph) if laid is None else with_flow(first_layout(laid), graph))),
         total=len(graph.nodes),
         widest=WIDE,
         nodes=[_node(node, few) for node in graph.nodes[:MOST_DETAILS]],
@@ -105,12 +107,12 @@ def _gradient(summary: Any, thumbnails: bool) -> GradientState | None:
     )
 
 
-def graph_questions(graph: AutogradGraph | None) -> dict[str, Question]:
+def graph_questions(graph: AutogradGraph | None, laid: AutogradGraph | None = None) -> dict[str, Question]:
     """Answer what the page may ask about a graph: another picture of it, details of nodes, calls of a Function."""
     if graph is None:
         return {}
     return {
-        "picture": lambda question: picture(graph, question),
+        "picture": lambda question: picture(graph, question, laid),
         "nodes": lambda question: _details(graph, question),
         "function": lambda question: calls_of(graph, question),
     }
@@ -132,22 +134,25 @@ class GraphWidget(ViewWidget):
     """The backward graph: pan, zoom, search, step through backward in the engine's order, open a node."""
 
     KIND = "graph"
+    _laid: AutogradGraph | None = None  # what was drawn before the page had backward run
 
     def make_state(self, value: AutogradGraph) -> GraphState:
         """Return layout and details."""
-        state = graph_state(value)
+        state = graph_state(value, laid=self._laid)
         return replace(state, notes=[*state.notes, *wrong_gradients_told(value)])
 
     def questions(self) -> dict[str, Question]:
         """Return the questions by which the page opens scopes, asks for details or reasons, or has backward run."""
-        return {**graph_questions(self.value), "backward": self._backward}
+        return {**graph_questions(self.value, self._laid), "backward": self._backward}
 
     def _backward(self, _question: Mapping[str, Any]) -> GraphState:
         """Run backward of the tensor that is drawn, as the lens on gradients offers; the view keeps what flowed."""
         tensor = drawn_tensor(self.value)
         if tensor is None:
             raise InputError("graphs.gradients.gone", name=str(self.value.roots[0][1]))
-        self.value = backward_of_drawn(self.value, tensor)
+        before, self.value = self.value, backward_of_drawn(self.value, tensor)
+        same = self.value.tensors is before.tensors  # else it was changed in place since, and is another graph
+        self._laid = (self._laid or before) if same else None
         self.state = state = self.make_state(self.value)
         return state
 
@@ -178,13 +183,14 @@ def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
     return ".".join(paths[0][:same])[:TITLES] if paths else ""
 
 
-def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
+def picture(graph: AutogradGraph, question: Mapping[str, Any], laid: AutogradGraph | None = None) -> PictureAnswer:
     """Return the picture that the page asks for.
 
     Args:
         graph: the whole graph.
         question: ``opened`` (keys of boxes, or ``"all"``), ``name`` of a tensor whose gradient is missed, and
             ``wide``, the px that there are where that is less than on a wide page.
+        laid: as for ``graph_state``.
 
     Raises:
         InputError: when it makes no sense.
@@ -198,10 +204,11 @@ def picture(graph: AutogradGraph, question: Mapping[str, Any]) -> PictureAnswer:
     if not isinstance(name, str):
         raise InputError("widgets.no_block")
     asked = ask(graph, name) if name else None
-    drawn = replace(graph if asked is None else with_ghost(graph, asked), notes=())
+    bare = laid or graph
+    drawn = replace(bare if asked is None else with_ghost(bare, asked), notes=())
     boxes = {"boxes": None} if whole else {"opened": opened}
     made = layout(drawn, wide=wide, **boxes)
-    answer = PictureAnswer(**vars(picture_state(graph, made)))
+    answer = PictureAnswer(**vars(picture_state(graph, made if laid is None else with_flow(made, graph))))
     if asked is None:
         return answer
     at = drawn.ghosts.index(asked.ghost) if asked.ghost is not None else None
@@ -240,6 +247,7 @@ def lens_state(graph: AutogradGraph) -> LensState:
         stale=[_stale(graph, node, i) for node in graph.nodes for i in range(len(node.stale))][:MOST_STALE],
         norms=norms,
         bad=first_bad(graph),
+        least=_least(graph),
         missing=messages.text(f"graphs.gradients.{why}", name=name) if norms is None else "",
         runs=runs,
     )
@@ -249,6 +257,13 @@ def first_bad(graph: AutogradGraph) -> int | None:
     """Return the first node, in the engine's order, that sends NaN or Inf on."""
     bad = {edge.source for edge in graph.edges if _norm(edge) != _norm(edge)}
     return next((i for i in (graph.ran or graph.order) if i in bad), None) if bad else None
+
+
+def _least(graph: AutogradGraph) -> tuple[int, float] | None:
+    """Return where the smallest gradient above zero arrives, by itself or as a sum, and its norm."""
+    arrive = [(_norm(node), node.id) for node in graph.nodes] + [(_norm(edge), edge.target) for edge in graph.edges]
+    norm, node = min((pair for pair in arrive if pair[0] > 0), default=(0.0, -1))
+    return (node, norm) if norm else None
 
 
 def _saved_memory(graph: AutogradGraph) -> KeptMemory | None:
@@ -267,8 +282,8 @@ def _stale(graph: AutogradGraph, node: Node, position: int) -> StaleState:
     return state_of(StaleState, stale, node=node.id, of=of, name=stale.name or stale.slot, maker=maker)
 
 
-def _norm(edge: Edge) -> float:
-    gradient = edge.gradient
+def _norm(part: Node | Edge) -> float:
+    gradient = part.gradient
     if gradient is None:
         return NO_GRADIENT
     if gradient.nan or gradient.inf:

@@ -235,6 +235,7 @@ class LensState:
         stale: what backward will refuse.
         norms: one for each edge.
         bad: the node that the first NaN or Inf came out of.
+        least: the node that the smallest gradient above zero arrives at, and its norm.
         missing: why there are no norms, and what a button that runs backward does.
         runs: whether there can be one.
     """
@@ -243,6 +244,7 @@ class LensState:
     stale: Sequence[StaleState]
     norms: Packed | None
     bad: int | None
+    least: tuple[int, float] | None
     missing: str
     runs: bool
 

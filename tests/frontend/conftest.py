@@ -122,11 +122,10 @@ def asking(show: Callable[..., Any]) -> Callable[..., Any]:
 
         page = show(value)
         view = widget(value)
-        questions = view.questions()
         view.close()
 
         def answer(question: dict[str, Any]) -> str:
-            data: str = packed(encode(questions[question["kind"]](question)))["$b64"]
+            data: str = packed(encode(view.questions()[question["kind"]](question)))["$b64"]
             return data
 
         page.answer = answer

@@ -104,6 +104,25 @@ def test_the_lens_on_gradients_shows_sizes_and_the_first_bad_one(show: Any) -> N
     expect(page.locator(".box.chosen.hot")).to_contain_text("SqrtBackward0")
 
 
+def test_what_flows_in_the_lens_moves_nothing_and_the_smallest_is_one_of_the_gradients(asking: Any) -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    model = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+    loss = model(torch.ones(1, 3, 8)).square().mean()
+    names = {"model": model, "loss": loss}
+    page = asking(graph(loss, names=names))
+    page.get_by_label("Colour by").select_option("gradients")
+    places = "all => all.map(e => ['transform', 'd', 'x', 'y', 'width'].map(name => e.getAttribute(name)))"
+    drawn = page.locator(".drawing :is(g, path, rect)")
+    before = drawn.evaluate_all(places)
+    assert len(before) > 20
+    page.get_by_role("button", name="Run backward").click()
+    expect(page.locator(".lens")).to_contain_text("smallest gradient above zero")
+    assert drawn.evaluate_all(places) == before
+    flowed = backward(loss, names=names)
+    norms = [part.gradient.norm for part in (*flowed.nodes, *flowed.edges) if part.gradient]
+    expect(page.locator(".lens strong")).to_contain_text(f"{min(n for n in norms if n):.3g}"[:4])
+
+
 def test_why_is_this_grad_none_says_why_and_shows_it(asking: Any) -> None:
     page = asking(cut())
     page.get_by_label("Why is .grad None?").focus()

@@ -247,3 +247,27 @@ def test_backward_for_a_lens_of_a_tensor_that_is_gone_or_that_raises() -> None:
     gc.collect()
     with pytest.raises(InputError):
         view._backward({})
+
+
+def test_what_flows_after_the_picture_was_drawn_moves_nothing_in_any_of_its_pictures() -> None:
+    model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(40)])
+    loss = model(torch.ones(2, 4)).square().sum()
+    view = GraphWidget(nbautograd.graph(loss, names={"model": model, "loss": loss}))
+    group = next(box.key for box in view.questions()["picture"]({}).layout.boxes if box.kind == "group")
+    asked: list[dict[str, Any]] = [{}, {"opened": [group]}, {"wide": 300}, {"opened": "all"}, {"name": "model.0.bias"}]
+
+    def places() -> Any:
+        made = [view.questions()["picture"](question).layout for question in asked]
+        bare = {"label": "", "style": "", "title": ""}
+        return [replace(one, paths=[replace(p, **bare) for p in one.paths]) for one in made]
+
+    before = places()
+    told = view.questions()["backward"]({})
+    assert places() == before
+    _node, norm = told.lenses.least
+    assert norm == min(
+        p.gradient.norm for p in (*view.value.nodes, *view.value.edges) if p.gradient and p.gradient.norm
+    )
+    labels = [path.label for path in view.questions()["picture"]({"opened": "all"}).layout.paths if path.edges]
+    assert labels
+    assert not any("×" in label for label in labels)

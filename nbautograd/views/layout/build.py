@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from nbautograd import messages
 from nbautograd.core import formats
 from nbautograd.core.graphs.folding import fold_to, open_boxes
-from nbautograd.core.graphs.graph import AutogradGraph, Node, Origin, collector_paused
+from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node, Origin, collector_paused
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.clusters import Clusters, box_key
+from nbautograd.views.layout.contents import commonest_dtype, edge_text
 from nbautograd.views.layout.layers import WIDE, layered
 from nbautograd.views.layout.paths import Frame, chip_boxes, link_paths
 from nbautograd.views.layout.sugiyama import order, place
@@ -155,6 +157,37 @@ def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> 
         note=note(graph, drawn, lens),
         order=_order(drawn, made),
     )
+
+
+SPARE = 12  # px beside a label
+
+
+def with_flow(made: Layout, graph: AutogradGraph) -> Layout:
+    """Return a layout with what flowed since on its arrows, of several gradients the largest, all in its place.
+
+    Args:
+        made: the layout of the graph before backward.
+        graph: the graph after it.
+    """
+    dtype = commonest_dtype(graph)
+
+    def told(path: Path) -> Path:
+        if not path.edges or path.style == "wrong":
+            return path
+        text, style = edge_text(max([graph.edges[i] for i in path.edges], key=_size), dtype)
+        text = text.replace("|g| ", "|g| ≤ ") if len(path.edges) > 1 else text
+        room = text_width(path.label, "label") + SPARE
+        fits = (short for short in (text, text.replace("|g| ", "")) if text_width(short, "label") <= room)
+        return replace(path, label=next(fits, ""), style=style, title=path.title or text)
+
+    return replace(made, paths=tuple(map(told, made.paths)))
+
+
+def _size(edge: Edge) -> float:
+    gradient = edge.gradient
+    if gradient is None or gradient.norm is None:
+        return -1.0
+    return math.inf if gradient.nan or gradient.inf else gradient.norm
 
 
 def _boxes(clusters: Clusters, frame: Frame) -> tuple[list[Box], list[Path]]:
