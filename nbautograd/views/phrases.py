@@ -206,7 +206,8 @@ def _place(name: str) -> str:
 
 
 def _range(tensor: TensorSummary, digits: int) -> str:
-    low, high, mean, norm = (formats.number(x, digits) for x in (tensor.min, tensor.max, tensor.mean, tensor.norm))
+    statistics = (tensor.min, tensor.max, tensor.mean, tensor.norm)
+    low, high, mean, norm = (formats.number(x, min(digits, 6)) for x in statistics)  # more push a column out of sight
     return messages.text("views.tensor.range", min=low, max=high, mean=mean, norm=norm)
 
 
