@@ -232,7 +232,7 @@ def test_a_gradient_that_the_latest_check_found_wrong_is_red_with_a_cross(show: 
     edge = page.locator(".edge.wrong")
     expect(edge).to_have_count(1)
     expect(edge.locator("text")).to_have_text(re.compile("^✗ "))
-    expect(edge.locator("title")).to_have_text(re.compile("`x` is wrong.*x float64 3"))
+    expect(edge.locator("title")).to_have_text(re.compile("x is wrong.*x float64 3"))
     expect(page.locator(".box.wrong")).to_have_text(re.compile("x"))
     expect(page.locator(".box.function")).to_have_attribute("aria-label", re.compile("x.*wrong"))
     expect(page.locator(".graph > .faint", has_text="latest check")).to_have_count(0 if in_report else 1)

@@ -141,7 +141,7 @@ def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> 
     x = place(stack.layers, stack.left, stack.right, stack.dummy, GAP)
     frame = Frame(clusters, stack, x, MARGIN, wide)
     made, short = _boxes(clusters, frame)
-    said = {i: printable(str(edge.wrong)) for i, edge in enumerate(graph.edges) if edge.wrong}
+    said = {i: printable(str(edge.wrong).replace("`", "")) for i, edge in enumerate(graph.edges) if edge.wrong}
     paths = link_paths(clusters.links, stack.chains, frame) + short
     if said:
         told = [next((said[i] for i in path.edges if i in said), "") for path in paths]
