@@ -200,14 +200,14 @@ def _wrong(check: GradcheckReport) -> list[str]:
     sampled = [messages.text("views.evidence.not_refined", refined=formats.count(refined))]
     sampled = sampled if any(b.not_refined for b in blocks) else []
     entries, stored = (sum(map(count, blocks)) for count in (lambda b: b.entries, _stored))
-    how_many = {"wrong": formats.count(sum(b.wrong for b in blocks)), "entries": formats.count(entries)}
+    counts = []  # the table of blocks has them, but not how many are zero by structure
     if entries >= MANY and entries > stored:
-        counts = messages.text("views.evidence.wrong_stored", **how_many, stored=formats.count(stored))
-    else:
-        counts = messages.text("checking.entries_differ", **how_many)
+        wrong = formats.count(sum(b.wrong for b in blocks))
+        sizes = {"entries": formats.count(entries), "stored": formats.count(stored)}
+        counts = [messages.text("views.evidence.wrong_stored", wrong=wrong, **sizes)]
     others = sum(map(_finite_beside, blocks))
     finite = [messages.text("views.evidence.finite", count=formats.count(others))] if others else []
-    return [messages.text("checking.example", differ=counts, largest=block.largest_difference()), *finite, *sampled]
+    return [messages.paragraph((*counts, str(block.largest_difference()))), *finite, *sampled]
 
 
 def _finite_beside(block: Block) -> int:
