@@ -45,11 +45,12 @@ async function painted(page, state, change) {
     page.signal,
     page.t("no_kernel"),
   );
-  const { layout, scopes, ghosts, message, line, node: of, ghost } = answer;
+  const { layout, scopes, classes, ghosts, message, line, node: of, ghost } = answer;
   return {
     ...state,
     layout,
     scopes,
+    classes,
     ghosts,
     opened,
     wide,

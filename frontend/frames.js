@@ -18,8 +18,9 @@ const MOST = 400; // boxes; among more nobody sees frames
  * and the boxes, whose words leave out the name of the frame around them.
  * @param {import("./states").Layout} layout
  * @param {Record<string, string>} scopes the module of each box, by its key
+ * @param {Record<string, string>} classes of the modules that are called by numbers
  */
-export function framed({ boxes, paths }, scopes) {
+export function framed({ boxes, paths }, scopes, classes) {
   const found = boxes.length > MOST ? [] : modules(boxes, scopes),
     names = found.map(([path]) => path),
     turns = paths.flatMap(turn);
@@ -42,7 +43,10 @@ export function framed({ boxes, paths }, scopes) {
     return around(edges.flatMap(({ points }) => points.map(([x]) => x))) ?? around([]) ?? [];
   });
   drawn.sort((a, b) => a.path.length - b.path.length);
-  drawn.forEach((inner, k) => name(inner, drawn.slice(0, k)));
+  drawn.forEach((inner, k) => {
+    name(inner, drawn.slice(0, k));
+    describe(inner, classes[inner.path]);
+  });
   return {
     frames: svg("g", { class: "frames", "aria-hidden": "true" }, ...drawn.map(picture)),
     boxes: boxes.map((box) => {
@@ -55,10 +59,16 @@ export function framed({ boxes, paths }, scopes) {
 /** @param {Frame} inner @param {Frame[]} others its name leaves out that of the frame around it, and stands beside that */
 function name(inner, others) {
   const outer = others.findLast(({ inside }) => inside.includes(inner.inside[0]));
-  if (!outer) return;
-  inner.name = inner.path.slice(outer.path.length + 1);
-  if (outer.top === inner.top)
+  if (outer) inner.name = inner.path.slice(outer.path.length + 1);
+  if (outer?.top === inner.top)
     inner.at = Math.max(inner.at, outer.at + LETTER * outer.name.length + PAD);
+}
+
+/** @param {Frame} frame @param {string | undefined} type a number says nothing by itself: its whole path and its class */
+function describe(frame, type) {
+  const { path, name, at, right } = frame,
+    fits = [`${path} ${type}`, path].find((words) => at + LETTER * words.length <= right);
+  if (type) frame.name = fits ?? name;
 }
 
 /** @param {Frame} frame */

@@ -103,7 +103,7 @@ class LayoutView {
    * @param {import("./types").GraphView} state
    */
   constructor(page, state) {
-    const { frames, boxes } = framed(state.layout, state.scopes),
+    const { frames, boxes } = framed(state.layout, state.scopes, state.classes),
       layout = { ...state.layout, boxes };
     this.#page = page;
     this.#state = state;

@@ -266,10 +266,11 @@ export interface LensState {
   runs: boolean;
 }
 
-/** A laid-out graph, the module of each box, and the names of its ghosts. */
+/** A laid-out graph, the module of each box, the classes of modules that are numbers, the names of its ghosts. */
 export interface Picture {
   layout: Layout;
   scopes: Record<string, string>;
+  classes: Record<string, string>;
   ghosts: string[];
 }
 
@@ -277,6 +278,7 @@ export interface Picture {
 export interface GraphState {
   layout: Layout;
   scopes: Record<string, string>;
+  classes: Record<string, string>;
   ghosts: string[];
   total: number;
   widest: number;
@@ -397,6 +399,7 @@ export interface NodesAnswer {
 export interface PictureAnswer {
   layout: Layout;
   scopes: Record<string, string>;
+  classes: Record<string, string>;
   ghosts: string[];
   message?: string;
   line?: number;

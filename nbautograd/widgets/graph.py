@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -160,14 +161,17 @@ class GraphWidget(ViewWidget):
 MOST_OPENED = 1_000  # boxes opened at once
 MOST_DRAWN = 30_000  # nodes that are laid out one by one
 TITLES = 300  # characters of a box's scope
+NUMBERED = re.compile(r"(?<!\w)\d+(?!\w)")  # in a scope a module that is called by its number
 
 
 def picture_state(graph: AutogradGraph, made: Layout) -> Picture:
     """Return the layout, and the module of each box; what is missing stands in the graph's own notes."""
     scopes = {box.key: _scope(graph, box.nodes) for box in made.boxes}
+    around = {scope[: end.end()] for scope in {*scopes.values()} for end in NUMBERED.finditer(scope)}
     return Picture(
         layout=made,
         scopes={key: scope for key, scope in scopes.items() if scope},
+        classes={path: graph.scopes[path] for path in sorted(around & graph.scopes.keys())},
         ghosts=[ghost.name for ghost in graph.ghosts],
     )
 

@@ -251,10 +251,11 @@ class LensState:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A laid-out graph, the module of each box, and the names of its ghosts."""
+    """A laid-out graph, the module of each box, the classes of modules that are numbers, the names of its ghosts."""
 
     layout: Layout
     scopes: Mapping[str, str]
+    classes: Mapping[str, str]
     ghosts: Sequence[str]
 
 

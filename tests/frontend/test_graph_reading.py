@@ -159,9 +159,12 @@ def apart(one: list[float], two: list[float]) -> bool:
     return one[2] <= two[0] or two[2] <= one[0] or one[3] <= two[1] or two[3] <= one[1]
 
 
+NUMBERED = ["1 ResidualBlock", "0 ResidualBlock"]
+
+
 @pytest.mark.parametrize(
     ("make", "names"),
-    [(models.unet, ["net", "net"]), (models.language_model, ["encoder.layers"]), (nested_blocks, ["1", "0"])],
+    [(models.unet, ["net", "net"]), (models.language_model, ["encoder.layers"]), (nested_blocks, NUMBERED)],
     ids=["two columns", "one column", "nested"],
 )
 def test_frames_hold_their_edges_and_their_names_stand_apart(show: Any, make: Any, names: list[str]) -> None:

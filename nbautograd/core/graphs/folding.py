@@ -139,7 +139,10 @@ def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
 
 
 def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
-    """Join boxes of one node that follow one another in one module; those of two would split both."""
+    """Join boxes of one node that follow one another in one module, named after it where they are all of it.
+
+    Those of two modules would split both.
+    """
     found: list[Segment] = []
 
     def module(segment: Segment) -> str | None:
@@ -150,12 +153,20 @@ def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
     for path, group in groupby(segments, key=module):
         some = list(group)
         nodes = [i for segment in some for i in segment.nodes]
-        if path is not None and len(nodes) > 1:
+        if path and len(nodes) > 1 and _is_one_call(graph, path, nodes):
+            found.append(Segment(path, nodes))
+        elif path is not None and len(nodes) > 1:
             names = list(dict.fromkeys(segment.path or op_name(graph.nodes[segment.nodes[0]]) for segment in some))
             found.append(Segment("", nodes, 1, ", ".join(names[:MOST_OPS]) + (", …" if len(names) > MOST_OPS else "")))
         else:
             found += some
     return found
+
+
+def _is_one_call(graph: AutogradGraph, path: str, nodes: Sequence[int]) -> bool:
+    inside = [i for i in inner_order(graph) if f"{graph.nodes[i].scope}.".startswith(f"{path}.")]
+    depth = path.count(".")
+    return inside == nodes and len({graph.nodes[i].calls[depth : depth + 1] for i in nodes}) == 1
 
 
 def _with_repeats(graph: AutogradGraph, runs: Sequence[Segment]) -> list[Segment]:

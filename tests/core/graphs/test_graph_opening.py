@@ -6,6 +6,7 @@ import contextlib
 
 import graph_models as models
 import pytest
+import torch
 from test_graph_folding import is_acyclic
 from torch import nn
 
@@ -25,6 +26,14 @@ def test_a_wrapper_around_everything_is_looked_through():
     assert [name for name in boxes(folded) if ".layer" in name] == [
         f"model.net.layer{k} Sequential" for k in (4, 3, 2, 1)
     ]
+
+
+def test_boxes_of_one_op_that_are_joined_to_a_whole_module_are_called_by_its_name():
+    blocks = [models.ResidualBlock(2, 2, 1, nn.ReLU()) for _ in range(2)]
+    model = nn.ModuleDict({"layer": nn.Sequential(*blocks, models.ResidualBlock(2, 4, 2, nn.ReLU()))})
+    loss = model["layer"](torch.ones(1, 2, 8, 8, requires_grad=True)).log_softmax(1).exp().sin().sum()
+    folded = fold_to(nbautograd.graph(loss, names=model), 300)
+    assert boxes(folded)[-2:] == ["layer.1 ResidualBlock", "layer.0 ResidualBlock"]
 
 
 def test_custom_functions_have_boxes_of_their_own_where_there_is_room():
