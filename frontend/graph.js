@@ -96,6 +96,7 @@ class LayoutView {
   #overview;
   #camera;
   #first;
+  #unfold;
   #detail = el("div", { class: "detail", hidden: true });
 
   /**
@@ -112,6 +113,9 @@ class LayoutView {
     if (reached.size)
       this.#scene.mark("wrong", (key, path) => (path ? isWrong(path) : reached.has(key)));
     this.#first = this.#scene.pinned;
+    this.#unfold = canRepaint(page, state)
+      ? (/** @type {Box} */ box) => void unfold(page, state, box).catch(() => {})
+      : null;
     const { drawing } = this.#scene,
       afar = (this.#overview = overview(page, layout, this.#scene));
     const frame = el(
@@ -220,9 +224,11 @@ class LayoutView {
 
   /** @param {MouseEvent} event */
   #click(event) {
-    const key = keyAt(event);
+    const key = keyAt(event),
+      again = event.detail === 2 && key === this.#scene.pinned && this.#scene.boxes.get(key);
     if (this.#camera.dragged) return;
     if (this.#overview.far()) this.#camera.zoomTo(event);
+    else if (again && again.kind === "group") this.#unfold?.(again);
     else if (key) this.visit(key);
   }
 
@@ -287,13 +293,7 @@ class LayoutView {
         el("div", "bar", layout.note && el("p", "faint", layout.note), wholeButton(page, state)),
       this.#detail,
       ...state.notes.map((note) => el("p", "faint", prose(note))),
-      new Outline(
-        page,
-        state,
-        this.#scene,
-        (key) => this.open(key),
-        canRepaint(page, state) ? (box) => void unfold(page, state, box).catch(() => {}) : null,
-      ).element,
+      new Outline(page, state, this.#scene, (key) => this.open(key), this.#unfold).element,
     );
     keys(whole, {
       "[": () => steps.move(-1),

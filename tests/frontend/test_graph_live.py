@@ -148,14 +148,18 @@ def test_pointing_at_a_chip_shows_every_use(show: Any) -> None:
     expect(page.locator(".use")).to_have_count(0)
 
 
-def test_a_folded_module_opens_and_folds_again(asking: Any) -> None:
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_folded_module_opens_by_its_button_or_a_double_click_and_folds_again(asking: Any, twice: bool) -> None:
     value = deep(60)
     page = asking(value)
     group = next(box for box in layout(value).boxes if box.kind == "group" and box.y < 400)
     box = page.locator(f'.box[data-key="{group.key}"]')
     before = box.get_attribute("aria-label")
-    box.click()
-    page.get_by_role("button", name="Open", exact=True).click()
+    if twice:
+        box.dblclick()
+    else:
+        box.click()
+        page.get_by_role("button", name="Open", exact=True).click()
     expect(page.get_by_role("button", name=re.compile(r"^Fold Sequential ×60"))).to_be_visible()
     assert page.locator(f'.box.group[data-key="{group.key}"]').get_attribute("aria-label") != before
     expect(page.locator(".box:focus")).to_be_in_viewport()
