@@ -1,6 +1,7 @@
 // The marks of one notebook: read from the outputs of its cells, each for the cell that holds the checked text.
 
-import { cellOf } from "./place.js";
+import { beginOf, cellOf } from "./place.js";
+import { words } from "./words.js";
 
 /** @typedef {import("./jupyterlab").CellModel} CellModel */
 /** @typedef {import("./jupyterlab").NotebookPanel} NotebookPanel */
@@ -102,6 +103,21 @@ export class NotebookMarks {
       outputs.some((output) => output.checked.some((checked) => !checked.cell)),
     );
     if (guesses) this.refresh();
+    this.age();
+  }
+
+  /** Say above outputs whose checked text was edited since, or edited back, that they are of another one. */
+  age() {
+    for (const { model, node } of this.panel.content.widgets) {
+      const old = this.read.get(model)?.outputs.find(({ checked }) =>
+        checked.some((text) => {
+          const home = this.home(text);
+          return home && !beginOf(home.sharedModel.getSource().split("\n"), text);
+        }),
+      );
+      const area = /** @type {HTMLElement | null} */ (node.querySelector(".jp-OutputArea"));
+      if (area) area.dataset.nbagOld = old ? words(old.language)("refused_changed") : "";
+    }
   }
 
   refresh() {
@@ -126,6 +142,7 @@ export class NotebookMarks {
     this.found = found;
     for (const id of new Set([...before.keys(), ...found.keys()]))
       if (!same(before.get(id), found.get(id))) this.show(id, found.get(id) ?? []);
+    this.age();
   }
 }
 

@@ -169,9 +169,12 @@ def test_tab_applies_on_the_marked_line_alone_and_is_undone(opened, checked):
     page.keyboard.press("Tab")
     expect(line(page, 1, MENDED)).to_have_text(f"        {MENDED}")
     expect(underlined(page, 1)).to_have_count(0)
+    old = page.locator('[data-nbag-old]:not([data-nbag-old=""])')
+    expect(old).to_have_count(1)  # the output tells of another text
     assert page.evaluate(SOURCE, 1) == SQUARE.replace(LINE, MENDED)
     page.keyboard.press("Control+z")
     expect(underlined(page, 1)).to_have_text([LINE])  # what was checked stands again
+    expect(old).to_have_count(0)
     assert page.evaluate(SOURCE, 1) == SQUARE
     page.keyboard.press("End")
     page.keyboard.press("Escape")  # lets go of the key, and stays in the editor
