@@ -144,6 +144,8 @@ DRAWS = {
     "Python": random.random,
     "NumPy": np.random.rand,
     "NumPy's normal numbers, two at a time": np.random.randn,
+    "Python, seeded by the function": lambda: random.seed(3) or random.random(),
+    "NumPy, seeded by the function": lambda: np.random.seed(3) or np.random.rand(),
 }
 
 
