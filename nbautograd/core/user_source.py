@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
+from nbautograd.core import forks
 from nbautograd.core.display import Displayable
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -238,11 +239,20 @@ def read_methods(methods: Methods) -> FunctionSource | None:
     )
 
 
+_parser = forks.lock()
+
+
+def parse(text: str) -> ast.Module:
+    """Parse a text, in one thread at a time: Python 3.11 counts the depth of all threads' trees as one, and raises."""
+    with _parser:
+        return ast.parse(text)
+
+
 @functools.lru_cache(maxsize=64)
 def tree_of(text: str) -> ast.Module | None:
     """Return a text parsed, to be read only; None when it is no Python, such as a cell with magics."""
     try:
-        return ast.parse(text)
+        return parse(text)
     except (SyntaxError, ValueError, RecursionError):  # ValueError in Python 3.11: null bytes
         return None
 

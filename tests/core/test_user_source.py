@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 
+import pytest
 import recorded_functions as functions
 import torch
 from fn import Fn
 
+from nbautograd.core import user_source
 from nbautograd.core.recording.record import value_around
 from nbautograd.core.user_source import closure, methods_of, read_source, returned
 
@@ -104,3 +107,8 @@ def test_variables_around_a_function_leave_out_those_not_yet_set():
     assert before == ({"factor": 2}, None, torch)
     assert closure(scaled) == {"factor": 2, "later": 3}
     assert closure(torch.sin) == {}
+
+
+def test_one_thread_parses_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ast, "parse", lambda text: user_source._parser._is_owned())
+    assert user_source.parse("x")

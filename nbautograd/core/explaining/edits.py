@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from nbautograd.core.explaining.cause import SourceLine, TrialEdit
-from nbautograd.core.user_source import tree_of
+from nbautograd.core.user_source import parse, tree_of
 
 _OUT = {"detach", "detach_", "item", "tolist", "numpy"}  # methods that leave the graph
 _COPIES = {"tensor", "as_tensor", "from_numpy", "float", "FloatTensor", "Tensor"}  # of values, without their graph
@@ -174,7 +174,7 @@ def detached(here: SourceLine, name: str, value: Any) -> Iterator[TrialEdit]:
 def statement_of(text: str) -> ast.stmt | None:
     """Return the one statement that a line is; None for a part of one, or the head of a block."""
     try:
-        body = ast.parse(text).body
+        body = parse(text).body
     except (SyntaxError, ValueError):
         return None
     return body[0] if len(body) == 1 else None

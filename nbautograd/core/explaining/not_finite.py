@@ -25,6 +25,7 @@ from nbautograd.core.torch_private.nodes import (
     saved_peek,
     sequence_number,
 )
+from nbautograd.core.user_source import parse
 
 Test = Callable[[torch.Tensor], torch.Tensor]
 
@@ -366,7 +367,7 @@ def safe_inside(did: SourceLine, op: str) -> Iterator[TrialEdit]:
     The first stands around the operation, or around the variable that the line assigns.
     """
     try:
-        tree = ast.parse("".join(linecache.getlines(did.file)))  # of its own: it is changed here
+        tree = parse("".join(linecache.getlines(did.file)))  # of its own: it is changed here
     except (SyntaxError, ValueError):
         return
     statement = next((s for s in ast.walk(tree) if isinstance(s, ast.stmt) and s.lineno == did.line), None)

@@ -25,7 +25,7 @@ from nbautograd.core.explaining.watch import Pass, Watch, all_finite, mark, tens
 from nbautograd.core.process_copy import Refused, in_copy
 from nbautograd.core.stumbles import any_errors, hands_over, record
 from nbautograd.core.torch_private.nodes import leaf_tensor
-from nbautograd.core.user_source import codes_in
+from nbautograd.core.user_source import codes_in, parse
 
 
 @dataclass
@@ -238,7 +238,7 @@ def reaches_readers(run: Rerun, edit: TrialEdit) -> bool:
 
 def _with_other_numbers(text: str, name: str) -> str:
     """Return a line behind which, or before whose return, a tensor has other numbers; those between 0 and 1 stay so."""
-    statements = [*map(ast.unparse, ast.parse(text).body)]  # without a comment, behind which nothing would run
+    statements = [*map(ast.unparse, parse(text).body)]  # without a comment, behind which nothing would run
     value = statements[-1].removeprefix("return ")
     returned = [f"{name}_ = {value}", f"return {name}_"] if value != statements[-1] else [value]
     return "\n".join([*statements[:-1], returned[0], f"{name}.data.mul_(0.98).add_(0.01)", *returned[1:]])

@@ -113,7 +113,7 @@ def says_nothing(text: str, before: str) -> bool:
 def _by_themselves(text: str) -> list[str]:
     """Return the ``a - a``, ``a / a``, ``a if b else a`` and ``a = a`` in a text, whatever stands around ``a``."""
     try:
-        nodes = list(ast.walk(ast.parse(text)))
+        nodes = list(ast.walk(user_source.parse(text)))
     except SyntaxError:
         return []
     operations = (n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Sub, ast.Div)))
@@ -211,7 +211,7 @@ class Script:
     def with_text(self, text: str) -> Script | None:
         """Return the same function with another text; None when that is no function."""
         try:
-            tree = ast.parse(text).body[0]
+            tree = user_source.parse(text).body[0]
         except SyntaxError:
             return None
         return replace(self, text=text, tree=tree) if isinstance(tree, ast.FunctionDef) else None
@@ -228,7 +228,7 @@ class Script:
     def tidied(self, changes: Sequence[Change]) -> str:
         """Return the same as ``changed``, without parentheses that mean nothing."""
         text, spans, texts = self.changed(changes), self._spans(changes), [text for _, text in changes]
-        meaning = ast.dump(ast.parse(text))
+        meaning = ast.dump(user_source.parse(text))
         bare = [t[1:-1] if t.startswith("(") and t.endswith(")") else t for t in texts]
         raw = self._raw
         wide = [(a - 1, b + 1) if raw[a - 1 : a] == b"(" and raw[b : b + 1] == b")" else (a, b) for a, b in spans]
@@ -299,7 +299,7 @@ class Script:
 
 def _meaning(text: str) -> str:
     try:
-        return ast.dump(ast.parse(text))
+        return ast.dump(user_source.parse(text))
     except SyntaxError:
         return ""
 
@@ -312,7 +312,7 @@ def read(cls: Any) -> Script | None:
         return None
     lines = linecache.getlines(function.__code__.co_filename)[node.lineno - 1 : node.end_lineno]
     text = textwrap.dedent("".join(lines)).rstrip("\n")
-    tree = ast.parse(text).body[0]
+    tree = user_source.parse(text).body[0]
     if not isinstance(tree, ast.FunctionDef) or not countable(tree, function):
         return None
     return Script(function, text, tree, node.lineno, " " * node.col_offset)
@@ -367,7 +367,7 @@ def names(script: Script) -> list[str]:
 def numbers_in(text: str) -> set[float]:
     """Return the numbers that a text writes out, fractions of two of them as well."""
     found: list[Any] = []
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(user_source.parse(text)):
         pair = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else (node,)
         values: list[Any] = [getattr(n, "value", None) for n in pair]
         values = [value for value in values if type(value) in (int, float)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import collections
 import functools
 import inspect
@@ -182,7 +181,7 @@ class Repair:
         """
         assert self.script is not None
         user, new = self.script.function, numbers_in(text) - numbers_in(self.script.text)
-        brought = user_source.names_read(ast.parse(text)) - user_source.names_read(self.script.tree)
+        brought = user_source.names_read(user_source.parse(text)) - user_source.names_read(self.script.tree)
         if any(isinstance(user.__globals__.get(name), (Tensor, int, float)) for name in brought):
             return True
         if new and self._outside is None:
