@@ -297,7 +297,7 @@ SENTENCES: dict[str, str] = {
     "checking.no_such_entry": "这一侧只有 {size} 个元素，编号从 0 开始。",
     "checking.backward_said": "把余切向量逐个送入 backward 算出；{structure}。",
     "checking.backward_not_linear": "backward 对组合的结果不等于各行结果的组合，所以每一行都单独求；{structure}。",
-    "checking.differences_said": "与 backward 相差最多 {largest}{precision}。",
+    "checking.differences_said": "与 backward 的最大差为 {largest}{precision}。",
     "checking.looking_for_causes": "正在查找原因并检查二阶导数。",
     "checking.known_right": "backward 是对的；正在看二阶导数。",
     "checking.known_wrong": "backward 是错的；正在寻找原因。",

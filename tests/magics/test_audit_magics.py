@@ -32,7 +32,7 @@ def test_a_cell_runs_as_it_would_and_its_report_follows(filled) -> None:
     assert ran.result.success
     texts = [bundle["text/plain"] for bundle in ran.bundles]
     assert texts[0] == "True"
-    assert "1 of 1 custom gradients that ran came out wrong: `Wrong`." in texts[1]
+    assert "Of the custom gradients that ran (1), 1 came out wrong: `Wrong`." in texts[1]
     assert "* 2" not in texts[1].split("+ ")[1].split("\n")[0]
     assert filled("a.grad is not None").result.result is True
     assert "cell 1, line 1" in texts[1]

@@ -34,7 +34,7 @@ def test_two(): run()
 def test_three(): run()
 def test_four(): run()
 """
-WRONG = "1 of 1 custom gradients that ran came out wrong: `Scaled`."
+WRONG = "Of the custom gradients that ran (1), 1 came out wrong: `Scaled`."
 
 
 @pytest.fixture
