@@ -46,14 +46,14 @@ export function lenses(page, state, picture, go) {
 const PATIENCE = 3_600_000; // ms that the user's backward may take
 
 /**
- * A button that has the kernel run backward, and then draws what flowed.
- * @param {Page} page @param {import("./types").GraphView} state
+ * A button that has the kernel run backward or read what is kept, and then draws it.
+ * @param {Page} page @param {import("./types").GraphView} state @param {"backward" | "saved"} kind
  */
-function runBackward(page, state) {
-  if (!state.lenses.runs || !canRepaint(page, state)) return "";
-  return waiting(page, page.t("lens.run_backward"), async () => {
-    const kind = "backward",
-      ran = await ask(page.model, { kind }, page.signal, page.t("no_kernel"), PATIENCE);
+function offer(page, state, kind) {
+  const { runs, reads } = state.lenses;
+  if (!(kind === "saved" ? reads : runs) || !canRepaint(page, state)) return "";
+  return waiting(page, page.t(`lens.run_${kind}`), async () => {
+    const ran = await ask(page.model, { kind }, page.signal, page.t("no_kernel"), PATIENCE);
     await repaint(page, { ...state, ...ran }, {});
     /** @type {HTMLElement | null} */ (page.root.querySelector("[data-at=lens]"))?.focus(); // the button has gone
   });
@@ -69,8 +69,12 @@ const ramp = (from, to) =>
 const link = (words, act) => button(el("code", null, words), act, "link");
 
 /** @param {Page} page @param {import("./types").GraphView} state @returns {Lens} each storage of a box once, as a bar */
-function memory(page, { lenses: { kept }, layout }) {
-  if (!kept) return { words: [prose(page.t("lens.memory_unknown"))] };
+function memory(page, state) {
+  const {
+    lenses: { kept },
+    layout,
+  } = state;
+  if (!kept) return { words: [prose(page.t("lens.memory_unknown")), offer(page, state, "saved")] };
   const { nodes } = kept;
   /** @type {Map<string, number>} */
   const known = new Map();
@@ -128,7 +132,7 @@ function stale(page, { lenses: { stale: all } }, picture, go) {
 function gradients(page, state, picture, go) {
   const { lenses: facts, nodes, layout } = state,
     { norms, bad } = facts;
-  if (!norms) return { words: [prose(facts.missing), runBackward(page, state)] };
+  if (!norms) return { words: [prose(facts.missing), offer(page, state, "backward")] };
   const all = numbers(norms),
     logs = layout.paths
       .map(({ edges }) => norm(edges))

@@ -175,7 +175,7 @@ export class Scene {
     if (group.getAttribute("class") !== look) group.setAttribute("class", look);
     if (this.#style || group.hasAttribute("style"))
       group.setAttribute("style", this.#style?.(item) ?? "");
-    if (!isPath(item)) setTag(group, item, this.#tag?.(item) ?? "");
+    if (!isPath(item)) setTag(group, item, this.#tag?.(item) ?? "", this.#layout);
   }
 }
 
@@ -270,14 +270,21 @@ export function boxGroup(box) {
   );
 }
 
-/** @param {SVGGElement} group @param {Box} box @param {string} words at its left, or where there is no room at its right */
-function setTag(group, { x, width }, words) {
+/** @param {SVGGElement} group @param {Box} box @param {string} words at its left, where there is no room at its right, else above @param {Layout} layout */
+function setTag(group, { x, y, width, height }, words, { boxes }) {
   const old = group.querySelector(".tag");
   if ((old?.textContent ?? "") === words) return;
   old?.remove();
-  const [at, anchor] = x > TAG ? [-5, "end"] : [width + 5, "start"];
-  if (words)
-    group.append(svg("text", { class: "tag", x: at, y: 16, "text-anchor": anchor }, words));
+  if (!words) return;
+  const row = boxes.filter((b) => b.y < y + height && b.y + b.height > y);
+  /** @param {number} from px */
+  const free = (from) => from > 0 && !row.some((b) => b.x < from + TAG && b.x + b.width > from);
+  const [at, down, anchor] = free(x - TAG)
+    ? [-5, 16, "end"]
+    : free(x + width)
+      ? [width + 5, 16, "start"]
+      : [width, -4, "end"];
+  group.append(svg("text", { class: "tag", x: at, y: down, "text-anchor": anchor }, words));
 }
 
 /** @param {Path} path */

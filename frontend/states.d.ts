@@ -264,6 +264,7 @@ export interface LensState {
   least: [number, number] | null;
   missing: string;
   runs: boolean;
+  reads: boolean;
 }
 
 /** A laid-out graph, the module of each box, the classes of modules that are numbers, the names of its ghosts. */
@@ -423,6 +424,7 @@ export interface Answers {
   nodes: NodesAnswer;
   picture: PictureAnswer;
   backward: GraphState;
+  saved: GraphState;
 }
 
 /** The blocks of a check or a Jacobian. */

@@ -1775,6 +1775,7 @@ SENTENCES: dict[str, str] = {
     "widgets.lens.saved_by": "saved by",
     "widgets.lens.changed_by": "changed by",
     "widgets.lens.run_backward": "Run backward",
+    "widgets.lens.run_saved": "Read it",
     "widgets.lens.bad": "red: NaN or Inf",
     "widgets.lens.zero": "dotted: only zeros",
     "widgets.lens.first_bad": "First NaN or Inf produced by",

@@ -1775,6 +1775,7 @@ SENTENCES: dict[str, str] = {
     "widgets.lens.saved_by": "保存者",
     "widgets.lens.changed_by": "修改者",
     "widgets.lens.run_backward": "运行 backward",
+    "widgets.lens.run_saved": "读取",
     "widgets.lens.bad": "红色：NaN 或 Inf",
     "widgets.lens.zero": "点线：全是零",
     "widgets.lens.first_bad": "最早的 NaN 或 Inf 出自",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from nbautograd import messages
 from nbautograd.core.display import plain
-from nbautograd.core.graphs.backward import backward_of_drawn, drawn_tensor
+from nbautograd.core.graphs.backward import backward_of_drawn, drawn_tensor, runs_backward, with_saved
+from nbautograd.core.graphs.build import SAVED_OF_OPS
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.why_none import NoneReason, ask, askable
 from nbautograd.core.recording.call import Call
@@ -143,15 +145,23 @@ class GraphWidget(ViewWidget):
         return replace(state, notes=[*state.notes, *wrong_gradients_told(value)])
 
     def questions(self) -> dict[str, Question]:
-        """Return the questions by which the page opens scopes, asks for details or reasons, or has backward run."""
-        return {**graph_questions(self.value, self._laid), "backward": self._backward}
+        """Return the questions by which the page opens scopes, asks for details or reasons, or has a lens filled."""
+        asked = {"backward": self._backward, "saved": self._saved}
+        return {**graph_questions(self.value, self._laid), **asked}
 
     def _backward(self, _question: Mapping[str, Any]) -> GraphState:
         """Run backward of the tensor that is drawn, as the lens on gradients offers; the view keeps what flowed."""
+        return self._take(backward_of_drawn)
+
+    def _saved(self, _question: Mapping[str, Any]) -> GraphState:
+        """Read what all nodes of a large graph keep, as the lens on memory offers."""
+        return self._take(with_saved)
+
+    def _take(self, more: Callable[[AutogradGraph, torch.Tensor], AutogradGraph]) -> GraphState:
         tensor = drawn_tensor(self.value)
         if tensor is None:
             raise InputError("graphs.gradients.gone", name=str(self.value.roots[0][1]))
-        before, self.value = self.value, backward_of_drawn(self.value, tensor)
+        before, self.value = self.value, more(self.value, tensor)
         same = self.value.tensors is before.tensors  # else it was changed in place since, and is another graph
         self._laid = (self._laid or before) if same else None
         self.state = state = self.make_state(self.value)
@@ -243,17 +253,19 @@ def lens_state(graph: AutogradGraph) -> LensState:
     """Return the facts behind the lenses."""
     norms = array(list(map(_norm, graph.edges)), "float32") if any(e.gradient for e in graph.edges) else None
     freed = any(node.freed for node in graph.nodes)
-    runs = norms is None and not freed and drawn_tensor(graph) is not None
+    drawn = drawn_tensor(graph)
+    runs = norms is None and not freed and runs_backward(drawn)
     why = "freed" if freed else "run" if runs else "none"
     name = str(graph.roots[0][1]) if graph.roots else ""
     return LensState(
-        kept=_saved_memory(graph),
+        kept=(kept := _saved_memory(graph)),
         stale=[_stale(graph, node, i) for node in graph.nodes for i in range(len(node.stale))][:MOST_STALE],
         norms=norms,
         bad=first_bad(graph),
         least=_least(graph),
         missing=messages.text(f"graphs.gradients.{why}", name=name) if norms is None else "",
         runs=runs,
+        reads=kept is None and not freed and drawn is not None,
     )
 
 
@@ -273,7 +285,8 @@ def _least(graph: AutogradGraph) -> tuple[int, float] | None:
 def _saved_memory(graph: AutogradGraph) -> KeptMemory | None:
     """List the storages of each node, as (number, bytes), and the total, shared memory once."""
     nodes = {node.id: [s[:2] for s in node.storages] for node in graph.nodes if node.storages}
-    return KeptMemory(nodes=nodes, all=graph.saved_bytes()[""]) if nodes else None
+    read = nodes or len(graph.nodes) <= SAVED_OF_OPS
+    return KeptMemory(nodes=nodes, all=graph.saved_bytes()[""]) if read else None
 
 
 def _stale(graph: AutogradGraph, node: Node, position: int) -> StaleState:

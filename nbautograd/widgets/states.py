@@ -238,6 +238,7 @@ class LensState:
         least: the node that the smallest gradient above zero arrives at, and its norm.
         missing: why there are no norms, and what a button that runs backward does.
         runs: whether there can be one.
+        reads: whether a button can read what a large graph keeps.
     """
 
     kept: KeptMemory | None
@@ -247,6 +248,7 @@ class LensState:
     least: tuple[int, float] | None
     missing: str
     runs: bool
+    reads: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -468,6 +470,7 @@ class Answers:
     nodes: NodesAnswer
     picture: PictureAnswer
     backward: GraphState
+    saved: GraphState
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,6 +73,19 @@ def test_the_memory_lens_tells_and_draws_as_a_bar_what_each_node_keeps(asking: A
     expect(box(page, "SigmoidBackward0")).not_to_contain_text("keeps")
 
 
+def test_sizes_in_the_memory_lens_stand_apart_from_boxes_and_from_each_other(show: Any) -> None:
+    x = torch.ones(3, requires_grad=True)
+    page = show(graph((x.exp() * x.sin() + x.tanh() * x.cos().exp()).sum(), names={"x": x}))
+    page.get_by_label("Colour by").select_option("memory")
+    expect(page.locator(".tag")).not_to_have_count(0)
+    measure = "all => all.map(e => e.getBoundingClientRect()).map(r => [r.left, r.top, r.right, r.bottom])"
+    tags = page.locator(".tag").evaluate_all(measure)
+    others = page.locator(".box rect").evaluate_all(measure)
+    meet = lambda a, b: a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]  # noqa: E731
+    assert not any(meet(tag, other) for k, tag in enumerate(tags) for other in tags[:k])
+    assert not any(meet(tag, [b[0] + 2, b[1] + 8, b[2] - 2, b[3]]) for tag in tags for b in others)
+
+
 def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> None:
     page = show(stale())
     page.get_by_label("Colour by").select_option("stale")

@@ -16,6 +16,7 @@ from fn import Fn
 import nbautograd
 from nbautograd.core.checking import entry_curve
 from nbautograd.core.findings import Finding
+from nbautograd.core.graphs.build import SAVED_OF_OPS
 from nbautograd.core.recording.call import CallLog
 from nbautograd.core.user_source import FunctionSource
 from nbautograd.errors import InputError
@@ -271,3 +272,19 @@ def test_what_flows_after_the_picture_was_drawn_moves_nothing_in_any_of_its_pict
     labels = [path.label for path in view.questions()["picture"]({"opened": "all"}).layout.paths if path.edges]
     assert labels
     assert not any("×" in label for label in labels)
+
+
+def test_what_a_large_graph_keeps_is_read_when_asked_for_before_and_after_what_flows() -> None:
+    x = h = torch.ones(4, requires_grad=True)
+    for _ in range(SAVED_OF_OPS):
+        h = h.exp()
+    loss = h.mul(1).sum()
+    read = nbautograd.graph(loss, names={}, saved=True)
+    view = GraphWidget(nbautograd.graph(loss, names={"x": x, "loss": loss}))
+    assert (lens_state(view.value).kept, lens_state(view.value).reads) == (None, True)
+    places = [(box.key, box.x, box.y) for box in view.questions()["picture"]({}).layout.boxes]
+    for kind, flowed in (("saved", False), ("backward", True), ("saved", True)):
+        lenses = view.questions()[kind]({}).lenses
+        assert lenses.kept == lens_state(read).kept
+        assert (lenses.norms is not None, lenses.reads) == (flowed, False)
+        assert [(box.key, box.x, box.y) for box in view.questions()["picture"]({}).layout.boxes] == places

@@ -79,11 +79,26 @@ def backward(
 
 
 def drawn_tensor(graph: AutogradGraph) -> torch.Tensor | None:
-    """Return the real scalar that a graph was drawn of, if it is one tensor with a name that still lives."""
-    name = str(graph.roots[0][1]) if len(graph.roots) == 1 else ""
-    tensor = graph.tensors.get(name)
-    scalar = tensor is not None and tensor.requires_grad and tensor.numel() == 1 and not tensor.is_complex()
-    return tensor if scalar else None
+    """Return the tensor that a graph was drawn of, if it is one with a name that still lives."""
+    return graph.tensors.get(str(graph.roots[0][1]) if len(graph.roots) == 1 else "")
+
+
+def runs_backward(tensor: torch.Tensor | None) -> bool:
+    """Return True for a real scalar, whose backward needs no gradient."""
+    return tensor is not None and tensor.requires_grad and tensor.numel() == 1 and not tensor.is_complex()
+
+
+def with_saved(graph: AutogradGraph, tensor: torch.Tensor) -> AutogradGraph:
+    """Return the graph that was drawn of a tensor with what all its nodes keep, which a large one leaves out."""
+    read = Walk(tensor, Names({name: graph.tensors.get(name) for name in graph.tensors.names}), saved=True).finish()
+    if [node.name for node in read.nodes] != [node.name for node in graph.nodes]:
+        return read  # changed in place since
+    nodes = [
+        replace(node, saved=now.saved, storages=now.storages, stale=now.stale)
+        for node, now in zip(graph.nodes, read.nodes, strict=True)
+    ]
+    edges = [replace(edge, stale=now.stale) for edge, now in zip(graph.edges, read.edges, strict=True)]
+    return replace(graph, nodes=tuple(nodes), edges=tuple(edges))
 
 
 def backward_of_drawn(graph: AutogradGraph, tensor: torch.Tensor) -> AutogradGraph:

@@ -174,7 +174,10 @@ def with_flow(made: Layout, graph: AutogradGraph) -> Layout:
     def told(path: Path) -> Path:
         if not path.edges or path.style == "wrong":
             return path
-        text, style = edge_text(max([graph.edges[i] for i in path.edges], key=_size), dtype)
+        most = max([graph.edges[i] for i in path.edges], key=_size)
+        if most.gradient is None and not most.state:
+            return path
+        text, style = edge_text(most, dtype)
         text = text.replace("|g| ", "|g| ≤ ") if len(path.edges) > 1 else text
         room = text_width(path.label, "label") + SPARE
         fits = (short for short in (text, text.replace("|g| ", "")) if text_width(short, "label") <= room)
