@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nbautograd import messages
 from nbautograd.command import main
 from nbautograd.core.checking import gradcheck as core_gradcheck
 from nbautograd.inspection import audit_checks
@@ -40,7 +41,7 @@ def program(tmp_path: Path, factor: int = 1, more: str = "", name: str = "progra
 
 def test_status_0_where_every_gradient_is_right(tmp_path, capsys) -> None:
     assert main(["audit", program(tmp_path)]) == 0
-    assert "Every custom gradient that ran (1) is right" in capsys.readouterr().out
+    assert messages.text("views.audit.right", count=1) in capsys.readouterr().out
 
 
 def test_status_1_where_one_is_wrong_and_files_are_written_besides(tmp_path, capsys) -> None:
@@ -104,10 +105,12 @@ def test_a_program_that_does_not_reach_its_end_is_told_and_what_ran_is_checked(
     said = capsys.readouterr()
     data = json.loads(out.read_text())
     assert data["complete"] is (status == 0)
-    assert any("what it would have called afterwards" in note for note in data["notes"]) is (status == 2)
+    assert any(messages.text("audit.program_raised", error="").partition(":")[2] in note for note in data["notes"]) is (
+        status == 2
+    )
     assert words in said.err
     assert "command/audit.py" not in said.err
-    assert "Every custom gradient that ran (1) is right" in said.out
+    assert messages.text("views.audit.right", count=1) in said.out
 
 
 @pytest.mark.parametrize("checked", [0, 1])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import nbautograd
+from nbautograd import messages
 from nbautograd.command import doctor as doctor_module
 from nbautograd.command import main
 from nbautograd.command.doctor import BrowserSide, Check, browser_side, doctor, installed, kernel_python, same_python
@@ -21,7 +22,7 @@ def test_all_is_well_here(capsys):
     said = capsys.readouterr().out
     for name in ("python", "torch", "anywidget", "anywidget.js", "ipywidgets.js", "kernel", "recording", "dot"):
         assert re.search(rf"^[✓·] {re.escape(name)} ", said, re.MULTILINE), said
-    assert said.endswith("Everything is in order.\n")
+    assert said.endswith(messages.text("command.doctor.well") + "\n")
 
 
 def test_one_ill_line_makes_the_answer_ill(monkeypatch, capsys):

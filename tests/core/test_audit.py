@@ -18,6 +18,7 @@ from fn import Fn
 from torch import nn
 
 import nbautograd
+from nbautograd import messages
 from nbautograd.core import formats, process_copy
 from nbautograd.core.checking import gradcheck as core_gradcheck
 from nbautograd.core.checking.block import GradcheckReport
@@ -227,7 +228,9 @@ def test_of_many_classes_those_without_time_say_so():
     assert len(report.functions) == 300
     unchecked = [f for f in report.functions if f.verdict == "unchecked"]
     assert unchecked
-    assert {str(s.reason) for f in unchecked for s in f.situations} == {"The time limit of 0.2 s was reached."}
+    assert {str(s.reason) for f in unchecked for s in f.situations} == {
+        messages.text("audit.out_of_time", seconds="0.2")
+    }
     assert len(str(report).splitlines()) < 120
 
 
@@ -615,7 +618,7 @@ def test_many_situations_of_one_function_are_told_in_a_few_rows():
 def test_an_input_that_held_nan_is_named():
     report = audited((Right, torch.tensor([1.0, float("nan"), float("nan")], requires_grad=True)))
     assert report.verdict == "cannot tell"
-    assert "`x` itself held NaN when the program passed it (2 of 3 entries)" in str(report)
+    assert messages.text("audit.input_nan", input="x", count=2, total=3) in str(report)
 
 
 Twofold = Right.of("Twofold", backward="grad: return 2 * Right.backward(ctx, grad)")

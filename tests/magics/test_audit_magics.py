@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from nbautograd import messages
+
 CLASSES = """\
 class Wrong(Function):
     @staticmethod
@@ -32,7 +34,7 @@ def test_a_cell_runs_as_it_would_and_its_report_follows(filled) -> None:
     assert ran.result.success
     texts = [bundle["text/plain"] for bundle in ran.bundles]
     assert texts[0] == "True"
-    assert "Of the custom gradients that ran (1), 1 came out wrong: `Wrong`." in texts[1]
+    assert messages.text("views.audit.wrong", count=1, wrong=1, names="`Wrong`") in texts[1]
     assert "* 2" not in texts[1].split("+ ")[1].split("\n")[0]
     assert filled("a.grad is not None").result.result is True
     assert "cell 1, line 1" in texts[1]
@@ -45,7 +47,10 @@ def test_a_cell_that_raises_counts_as_failed_and_what_ran_is_told(filled) -> Non
     ran = filled("%%autograd_audit\nwrong(a)\n1 / 0")
     assert not ran.result.success
     assert "`Wrong`" in ran.bundles[-1]["text/plain"]
-    assert "The program ended with ZeroDivisionError" in ran.bundles[-1]["text/plain"]
+    assert (
+        messages.text("audit.program_raised", error="ZeroDivisionError").partition(":")[0]
+        in ran.bundles[-1]["text/plain"]
+    )
 
 
 def test_a_cell_without_custom_functions_says_so(filled) -> None:

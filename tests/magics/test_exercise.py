@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nbautograd import messages
 from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
 from nbautograd.course.source import without_magics
@@ -96,7 +97,7 @@ def test_an_answer_that_exits_ends_no_kernel(notebook):
 
 def test_progress(notebook, monkeypatch):
     other = Exercise("other", "Other", "value", lambda x: x, lambda draw: (draw.normal(3),))
-    assert "No exercise has been tried" in notebook("%exercises").text
+    assert messages.text("course.progress.none") in notebook("%exercises").text
     made = catalogue._packaged()["square"]
     monkeypatch.setattr("nbautograd.course.progress.notebooks", lambda: {"01": (made, other)})
     notebook(cell("g"))

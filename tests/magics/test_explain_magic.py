@@ -8,6 +8,7 @@ import sys
 import pytest
 import torch
 
+from nbautograd import messages
 from nbautograd.core.explaining import explain as rooms
 
 pytestmark = pytest.mark.usefixtures("saved_tensors_shown")
@@ -97,7 +98,7 @@ def test_a_wrong_line_is_a_sentence(notebook):
 
 def test_a_card_of_another_session_runs_none_of_this_ones_cells(notebook):
     notebook(BROKEN)
-    assert "Run the cell again" in notebook("%autograd_explain @0a1b2c3d").stderr
+    assert messages.text("explain.asked_before") in notebook("%autograd_explain @0a1b2c3d").stderr
 
 
 def test_a_cell_without_an_error_is_not_looked_at(notebook, monkeypatch):
@@ -111,7 +112,7 @@ def test_a_cell_without_an_error_is_not_looked_at(notebook, monkeypatch):
 def test_before_any_error_there_is_nothing_to_explain(notebook, line, monkeypatch):
     monkeypatch.delattr(sys, "last_value", raising=False)
     for _ in range(2):  # the first leaves its own refusal behind as the last error
-        assert "There is no error to explain yet" in notebook(line).stderr
+        assert messages.text("explain.no_error") in notebook(line).stderr
 
 
 def test_an_error_that_is_older_than_the_last_is_said_to_be(notebook):
@@ -328,7 +329,7 @@ def test_a_frozen_detached_or_unused_tensor_is_said_to_be_so_and_a_run_names_the
 
 def test_a_value_that_no_cell_made_is_said_to_be_of_none(notebook):
     notebook.shell.user_ns["given"] = torch.full((2,), float("nan"))
-    assert "No cell of this session assigns `given`" in notebook("%autograd_explain given --run").stderr
+    assert messages.text("explain.no_cell_of", name="given") in notebook("%autograd_explain given --run").stderr
 
 
 def test_whose_error_is_explained_is_said_where_a_later_cell_raised_nothing(notebook):

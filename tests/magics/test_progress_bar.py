@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from IPython.utils.capture import capture_output
 
+from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.course import catalogue
 from nbautograd.course.exercise import Exercise
@@ -156,7 +157,7 @@ def test_stopped_before_there_is_a_report_a_sentence_takes_its_place(notebook, m
     seen_at_once(monkeypatch)
     notebook.shell.user_ns["press"] = lambda: signal.raise_signal(signal.SIGINT)  # as a kernel that is interrupted
     ran = notebook(STOPPED)
-    assert ran.updates[-1]["text/plain"].startswith("Interrupted before the report was ready.")
+    assert ran.updates[-1]["text/plain"].startswith(messages.text("magics.interrupted"))
     assert isinstance(ran.error, KeyboardInterrupt)  # as of any cell that is interrupted: those behind it do not run
     assert "Traceback" not in ran.stdout + ran.stderr
 
@@ -194,7 +195,7 @@ def test_grading_that_is_stopped_gives_no_grade(notebook, monkeypatch):
     notebook.shell.user_ns["press"] = lambda: signal.raise_signal(signal.SIGINT)  # as a kernel that is interrupted
     ran = notebook(GRADED)
     assert "Checking `square`" in ran.bundles[0]["text/plain"]
-    assert ran.updates[-1]["text/plain"].startswith("Interrupted before the report was ready.")
+    assert ran.updates[-1]["text/plain"].startswith(messages.text("magics.interrupted"))
     assert "square" not in notebook("%exercises").text.split("Checking")[0]
 
 

@@ -12,6 +12,7 @@ import pytest
 import sample_values as samples
 from survivors import Page, lost_rules
 
+from nbautograd import messages
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.graph import AutogradGraph, Node
 from nbautograd.core.recording.call import CallLog
@@ -131,12 +132,12 @@ def test_unusual_blocks(name):
     page = Page(html(report))
     assert page.lost == []
     assert len(html(report)) < 30_000
-    assert ("This block has no entries." in page.text) is (name == "empty")
+    assert (messages.text("views.panel.empty") in page.text) is (name == "empty")
 
 
 def test_a_block_without_numbers_says_so():
     lost = replace(samples.gradcheck().blocks[0, 0], matrices=None)
-    assert "The numbers of this block were not kept." in html(samples.gradcheck(blocks={(0, 0): lost}))
+    assert messages.text("views.panel.unread") in html(samples.gradcheck(blocks={(0, 0): lost}))
 
 
 def test_fifty_blocks_stay_within_the_budget():
@@ -191,7 +192,7 @@ def test_a_picture_that_fails_leaves_the_table(monkeypatch):
 
     monkeypatch.setattr("nbautograd.views.svg.svg", broken)
     words = Page(html(samples.graph())).text
-    assert "This part could not be drawn (ValueError: no room)." in words
+    assert messages.text("views.failed", error="ValueError: no room") in words
     assert "LinearFunctionBackward" in words
 
 
@@ -201,7 +202,7 @@ def test_a_part_that_fails_leaves_the_answer_and_the_other_parts(monkeypatch):
 
     monkeypatch.setattr("nbautograd.views.builders.report.matrices_document", broken)
     words = Page(html(samples.report(wrong=True))).text
-    assert "This part could not be drawn (RuntimeError: <oops>)." in words
+    assert messages.text("views.failed", error="RuntimeError: <oops>") in words
     assert words.index("backward is wrong") < words.index("Calls")
 
 

@@ -9,6 +9,7 @@ import torch
 from fn import Fn
 
 import nbautograd
+from nbautograd import messages
 from nbautograd.views.svg import svg
 
 NS = "{http://www.w3.org/2000/svg}"
@@ -72,7 +73,7 @@ def test_many_boxes_are_drawn_as_few_elements():
 
 def test_a_graph_with_nothing_in_it_says_so():
     document = nbautograd.graph([], names={}).to_svg()
-    assert "so there is no graph to draw." in " ".join(texts(document))
+    assert messages.text("graphs.no_tensor") in " ".join(texts(document))
 
 
 def test_a_document_that_is_too_long_is_folded_further():

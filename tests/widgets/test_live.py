@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from comm_wire import Wire
 
+from nbautograd import messages
 from nbautograd.views.bundle import mimebundle as static_bundle
 from nbautograd.widgets import live
 
@@ -88,7 +89,7 @@ def test_an_interrupt_of_the_drawing_leaves_the_static_report_and_a_second_one_a
     assert report._repr_mimebundle_() == static_bundle(report)
     monkeypatch.setattr(live, "static_bundle", lambda value: interrupted() if value is report else write(value))
     said = report._repr_mimebundle_()
-    assert said["text/plain"] == "Interrupted while the report was being drawn: run the cell again to see it."
+    assert said["text/plain"] == messages.text("views.interrupted")
     assert "run the cell again" in said["text/html"]
 
 

@@ -15,6 +15,7 @@ import torch
 from comm_wire import Wire, decoded, put, sync
 
 import nbautograd
+from nbautograd import messages
 from nbautograd.core.tracing.dispatches import DispatchLog
 from nbautograd.course.progress import CourseProgress
 from nbautograd.errors import CallError
@@ -213,7 +214,7 @@ def test_zoom_pools_what_is_still_large(wire: Wire, large: Any) -> None:
 def test_a_question_that_makes_no_sense_gets_a_sentence(wire: Wire, large: Any, bad: dict[str, Any]) -> None:
     question = {"kind": "zoom", "block": [0, 0], "rows": [0, 10], "cols": [0, 10], **bad}
     reply = ask(large.widget(), wire, **question)
-    assert reply["error"] == "Python could not answer: There is no such part of it."
+    assert reply["error"] == messages.text("widgets.no_answer", reason=messages.text("widgets.no_block"))
 
 
 @pytest.mark.parametrize(

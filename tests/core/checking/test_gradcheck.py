@@ -14,7 +14,7 @@ from functions_checked import Exp, LinearWrong
 from own_mistakes import normal
 
 import nbautograd
-from nbautograd import gradcheck, jacobian
+from nbautograd import gradcheck, jacobian, messages
 from nbautograd.errors import CallError, InputError
 
 pytestmark = pytest.mark.usefixtures("without_fixes")
@@ -174,7 +174,7 @@ def test_an_interrupt_of_the_first_call_leaves_nothing_and_says_so():
 
     report = gradcheck(interrupted, normal(2))
     assert (report.verdict, dict(report.blocks)) == ("cannot tell", {})
-    assert str(report.reason) == "The check was interrupted before any gradient was compared."
+    assert str(report.reason) == messages.text("checking.interrupted_early")
 
 
 def test_nothing_of_the_users_is_changed(capsys):

@@ -16,6 +16,7 @@ import pytest
 import torch
 from fn import Fn
 
+from nbautograd import messages
 from nbautograd.core.recording import api, memory
 from nbautograd.core.recording.snapshot import SUMMARY, VALUES, snapshots
 
@@ -326,4 +327,4 @@ def test_without_a_copier_nothing_is_read_and_it_is_said(monkeypatch):
     monkeypatch.setattr(memory, "copier", lambda: None)
     (one,) = snapshots([torch.ones(3)], SUMMARY)
     assert one.data is None
-    assert "no way to read memory" in str(one.reason)
+    assert messages.text("recording.missing.no_copier") in str(one.reason)
