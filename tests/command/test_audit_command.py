@@ -105,9 +105,8 @@ def test_a_program_that_does_not_reach_its_end_is_told_and_what_ran_is_checked(
     said = capsys.readouterr()
     data = json.loads(out.read_text())
     assert data["complete"] is (status == 0)
-    assert any(messages.text("audit.program_raised", error="").partition(":")[2] in note for note in data["notes"]) is (
-        status == 2
-    )
+    unseen = messages.text("audit.program_raised", error="").partition(":")[2]
+    assert any(unseen in note for note in data["notes"]) is (status == 2)
     assert words in said.err
     assert "command/audit.py" not in said.err
     assert messages.text("views.audit.right", count=1) in said.out
