@@ -90,7 +90,8 @@ def gradcheck(
 
 def _told_gradients(problem: Problem, report: GradcheckReport) -> Iterator[tuple[int, Phrase | None]]:
     """Yield the arguments that were checked, each with the sentence for a picture where its gradient is wrong."""
-    wrong = {i for (_, i), block in report.blocks.items() if block.verdict == "mismatch"}
+    differs = {i for (_, i), block in report.blocks.items() if block.verdict == "mismatch"}
+    wrong = differs if report.verdict == "wrong" else set()
     checked = [(report.input_names[i], problem.inputs[i]) for i in problem.differentiable]
     given = [f"{name} {str(x.dtype).removeprefix('torch.')} {formats.shape(x.shape)}".strip() for name, x in checked]
     for i in problem.differentiable:

@@ -15,14 +15,14 @@ from nbautograd.core.checking.problem import Problem
 from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import symmetric
 from nbautograd.core.stumbles import users_errors
-from nbautograd.core.torch_private.tensors import repeated_up_to
+from nbautograd.core.torch_private.precision import TABLE, repeated_up_to
 
 Slot = tuple[int, int]  # (input, dimension)
 LISTS = (list, tuple, torch.Size)
 
 # Random numbers after which those of a large tensor repeat, primes: no dimension is a multiple of one, and where its
 # values come again they have other factors. One for each entry would take a tenth of a comparison.
-PERIODS = (65_537, 65_539)
+PERIODS = (TABLE, 65_539)
 
 
 def nearby_inputs(problem: Problem, seed: int) -> tuple[Any, ...]:

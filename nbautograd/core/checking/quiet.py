@@ -8,7 +8,6 @@ in one check at a time, and put back; what other threads draw meanwhile is not w
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import pickle
 import random
@@ -328,20 +327,9 @@ def _stayed(before: tuple[Any, ...]) -> bool:
 
 
 def _unseen_stayed(before: tuple[Any, ...]) -> bool:
-    """Return True where Python's and NumPy's generators, which no mode sees, are in these states still.
-
-    NumPy takes a hundred times as long to give its state as it takes to see that it is the same in memory. Where the
-    second of two normal numbers was kept, a draw of that one leaves the memory as it is.
-    """
+    """Return True where Python's and NumPy's generators, which no mode sees, are in these states still."""
     *_, python, numpy = before
-    if python != random.getstate():
-        return False
-    bits = np.random.get_bit_generator()  # type: ignore[attr-defined]
-    if isinstance(numpy, tuple) and type(bits) is np.random.MT19937 and not numpy[3]:
-        known = numpy[1].tobytes() + numpy[2].to_bytes(4, sys.byteorder)  # its 624 numbers, and the place among them
-        if ctypes.string_at(bits.ctypes.state_address, len(known)) == known:
-            return True
-    return pickle.dumps(numpy) == pickle.dumps(np.random.get_state())
+    return python == random.getstate() and pickle.dumps(numpy) == pickle.dumps(np.random.get_state())
 
 
 def _cuda_in_use() -> bool:

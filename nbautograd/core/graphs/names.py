@@ -139,12 +139,13 @@ def variables_of(frame: FrameType | None) -> dict[str, Any]:
     """Return the variables that a line of a frame sees; only read."""
     if frame is None:
         return {}
-    found = {**frame.f_globals, **(here := frame.f_locals)}
+    code, found = frame.f_code, {**frame.f_globals, **(here := frame.f_locals)}
     # before Python 3.13 the frame of a function keeps this copy, and all that is in it, to its end; one that locals()
-    # gave to the user has another holder, and a debugger writes it back
-    own = type(here) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.gettrace() is None
+    # gave to the user has another holder, and a debugger writes it back. What exec() put there stands nowhere else
+    own = type(here) is dict and code.co_flags & CO_OPTIMIZED and sys.gettrace() is None
     if own and sys.getrefcount(here) <= ALONE:
-        here.clear()
+        for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+            here.pop(name, None)
     return found
 
 

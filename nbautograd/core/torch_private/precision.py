@@ -13,7 +13,6 @@ from torch.utils.weak import WeakIdKeyDictionary
 from nbautograd.core import pytrees
 from nbautograd.core.stumbles import hands_over
 from nbautograd.core.torch_private.dispatch import ThreadDispatchMode
-from nbautograd.core.torch_private.tensors import repeated_up_to
 
 TABLE = 65_537  # a prime, so that no dimension is a multiple of it; random numbers would cost most of a run
 
@@ -226,6 +225,11 @@ def _shifts(tensor: Tensor, generator: torch.Generator) -> Tensor:
     count = tensor.numel()
     options: dict[str, Any] = {"generator": generator, "dtype": torch.float64, "device": tensor.device}
     return repeated_up_to(count, torch.rand(min(count, TABLE), **options).sub_(0.5)).reshape(tensor.shape)
+
+
+def repeated_up_to(count: int, table: Tensor) -> Tensor:
+    """Return so many elements: those of a vector, from its beginning again where they end."""
+    return table if count == len(table) else table.repeat(-(-count // len(table)))[:count]
 
 
 @cache

@@ -306,8 +306,3 @@ _STACKS: list[tuple[Callable[[], int], Callable[..., Any], tuple[None, ...]]] = 
     for kind, wanted in (("dispatch", (None,)), ("function", ()))  # what pop wants
     if (size := _probe(f"_C._len_torch_{kind}_stack", None)) and (pop := _probe(f"_C._pop_torch_{kind}_stack", None))
 ]
-
-
-def repeated_up_to(count: int, table: torch.Tensor) -> torch.Tensor:
-    """Return so many elements: those of a vector, from its beginning again where they end."""
-    return table if count == len(table) else table.repeat(-(-count // len(table)))[:count]

@@ -109,6 +109,11 @@ def test_variables_end_with_their_last_name_in_a_function_that_draws_a_graph():
     nbautograd.graph(loss)
     assert taken["loss"] is loss  # the user's own copy stays
     del taken
+    exec("extra = 3")
+    there = "extra" in locals()  # until Python 3.13 what exec() wrote stands in this copy alone
+    nbautograd.graph(loss)
+    still = "extra" in locals()
+    assert still is there
     nbautograd.graph(loss)
     gone = weakref.ref(loss)
     del loss
