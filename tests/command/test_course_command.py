@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from said import pattern, says
 
 from nbautograd.command import course as course_module
 from nbautograd.command import lab as lab_module
@@ -38,9 +39,9 @@ def server(monkeypatch):
 def test_list(installed, words, capsys):
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "2 notebooks" in out
+    assert says(out, "command.course.title", count=2)
     assert all(f"`nbautograd lab {name}`" in out for name in places.GUIDES if name != "demo")
-    assert "03  Checking (1 exercises, about 40 minutes)" in out
+    assert says(out, "command.course.row", title="Checking", count=1, minutes=40)
 
 
 def test_copy(installed, tmp_path, capsys):
@@ -54,7 +55,7 @@ def test_copy_leaves_work_of_the_same_release_alone(installed, tmp_path, capsys)
     before = mine.read_bytes()
     assert main(["course", "copy", str(tmp_path / "mine")]) == 0
     assert mine.read_bytes() == before
-    assert "was left unchanged" in capsys.readouterr().out
+    assert says(capsys.readouterr().out, "command.course.kept", path=mine)
 
 
 @pytest.mark.parametrize("older", ["a notebook", "no notebook"])
@@ -66,7 +67,7 @@ def test_copy_keeps_work_of_an_older_release_aside(installed, tmp_path, capsys, 
     assert main(["course", "copy", str(tmp_path / "mine")]) == 0
     assert (tmp_path / "mine" / "03_checking.mine-1.ipynb").read_bytes() == before
     assert mine.read_bytes() == installed[0].read_bytes()
-    assert "Yours was kept, unchanged, as 03_checking.mine-1.ipynb" in capsys.readouterr().out
+    assert says(capsys.readouterr().out, "command.course.aside", path=mine, aside="03_checking.mine-1.ipynb")
     mine.write_text("more work")
     assert main(["course", "copy", str(tmp_path / "mine")]) == 0
     assert (tmp_path / "mine" / "03_checking.mine-1.ipynb").read_bytes() == before
@@ -76,7 +77,7 @@ def test_copy_keeps_work_of_an_older_release_aside(installed, tmp_path, capsys, 
 def test_copy_into_a_place_that_is_no_folder(installed, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["course", "copy", str(tmp_path / "file")]) == 1
-    assert "cannot write into" in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "command.folder", folder=tmp_path / "file")
 
 
 @pytest.mark.parametrize("number", ["03", "3", "03_checking"])
@@ -87,12 +88,12 @@ def test_open(installed, tmp_path, server, number):
 
 def test_open_what_is_not_there(installed, tmp_path, server, capsys):
     assert main(["course", "open", "12", "--folder", str(tmp_path)]) == 1
-    assert "there is no notebook 12; there are 03, 04." in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "command.course.no_lesson", number="12", numbers="03, 04")
     assert server == []
 
 
 def test_an_incomplete_installation_is_said(tmp_path):
-    with pytest.raises(Exception, match="installation is incomplete"):
+    with pytest.raises(Exception, match=pattern("command.no_notebook")):
         places.notebooks("en", package=tmp_path / "nbautograd")
 
 

@@ -142,9 +142,3 @@ def test_what_the_program_prints_and_its_traceback_are_those_of_python(tmp_path,
     assert bare.stderr
     assert ran.stderr.startswith(bare.stderr)
     assert ran.stderr.removeprefix(bare.stderr).count("\n") == 1
-
-
-@pytest.mark.parametrize("arguments", [["nowhere.py"], ["-m", "no_such_module_here"], []])
-def test_status_2_where_there_is_nothing_to_run(capsys, arguments: list[str]) -> None:
-    assert main(["explain", *arguments]) == 2
-    assert capsys.readouterr().err.startswith("nbautograd: ")

@@ -2,6 +2,7 @@
 
 import nbformat
 import pytest
+from said import pattern
 
 from nbautograd.command.page import write_page
 from nbautograd.errors import CommandError
@@ -18,9 +19,7 @@ def written(folder, *cells):
 def test_a_cell_that_fails_is_on_the_page(tmp_path):
     notebook = written(tmp_path, "print('before')", "1 / 0", "print('after')")
     before = notebook.read_bytes()
-    with pytest.raises(
-        CommandError, match=r"a cell of the notebook failed: ZeroDivisionError: division by zero\..*some\.html"
-    ):
+    with pytest.raises(CommandError, match=pattern("command.cell_failed", path=tmp_path / "some.html")):
         write_page(notebook)
     page = (tmp_path / "some.html").read_text(encoding="utf-8")
     assert "before" in page
@@ -31,13 +30,13 @@ def test_a_cell_that_fails_is_on_the_page(tmp_path):
 @pytest.mark.notebooks
 def test_a_cell_that_takes_too_long(tmp_path):
     notebook = written(tmp_path, "import threading; threading.Event().wait(600)")
-    with pytest.raises(CommandError, match="a cell of the notebook failed: A cell timed out"):
+    with pytest.raises(CommandError, match="A cell timed out"):
         write_page(notebook, seconds=1)
 
 
 @pytest.mark.parametrize("content", ["my work", "{}", "[]", '{"cells": 3}'])
 def test_a_file_that_is_no_notebook(tmp_path, content):
     (tmp_path / "some.ipynb").write_text(content)
-    with pytest.raises(CommandError, match=r"some\.ipynb cannot be read as a notebook"):
+    with pytest.raises(CommandError, match=pattern("command.no_json", path=tmp_path / "some.ipynb")):
         write_page(tmp_path / "some.ipynb")
     assert not (tmp_path / "some.html").exists()

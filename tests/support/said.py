@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from string import Formatter
 from typing import Any
 
 SAID: set[str] = set()
@@ -56,13 +57,32 @@ def listen() -> None:
     spoken(Failure, lambda one: steps(one, "fix"))
 
 
+def pattern(key: str, /, **known: Any) -> str:
+    """Return a regular expression for a sentence, wherever its lines break; parameters not given may be anything.
+
+    ``pytest.raises(CallError, match=pattern("magics.not_callable", text="a"))``
+    """
+    from nbautograd.messages import catalogue, fields, language
+
+    assert known.keys() <= fields(key), (key, known)
+    hole = "\ue000"
+    pieces = Formatter().parse(catalogue(language())[key])
+    filled = "".join(
+        words + (format(known[name], spec) if name in known else "" if name is None else hole)
+        for words, name, spec, _ in pieces
+    )
+    return r"\s+".join(map(re.escape, re.split(r"\s+", filled))).replace(hole, r"[\s\S]*?")
+
+
+def says(output: object, key: str, /, **known: Any) -> bool:
+    """Whether a text, or what has one, holds the sentence with this id and these parameters."""
+    return bool(re.search(pattern(key, **known), str(output)))
+
+
 def heard(output: str, *keys: str) -> None:
     """Take sentences for said that another process put into words, and printed: as their table has them."""
-    from nbautograd.messages import catalogue
-
     for key in keys:
-        pieces = re.split(r"\{[^}]*\}", catalogue("en")[key])
-        assert re.search(".*".join(map(re.escape, pieces)), " ".join(output.split())), (key, output)
+        assert says(output, key), (key, output)
     SAID.update(keys)
 
 
