@@ -65,6 +65,9 @@ function offer(page, state, kind) {
 const ramp = (from, to) =>
   el("span", "slider", from, el("span", { class: "ramp", "aria-hidden": "true" }), to);
 
+/** @param {Page} page @param {import("./types").GraphView} state what large graphs leave out */
+const unread = (page, state) => [prose(page.t("lens.unread")), offer(page, state, "saved")];
+
 /** @param {string} words @param {() => void} act */
 const link = (words, act) => button(el("code", null, words), act, "link");
 
@@ -74,7 +77,7 @@ function memory(page, state) {
     lenses: { kept },
     layout,
   } = state;
-  if (!kept) return { words: [prose(page.t("lens.memory_unknown")), offer(page, state, "saved")] };
+  if (!kept) return { words: unread(page, state) };
   const { nodes } = kept;
   /** @type {Map<string, number>} */
   const known = new Map();
@@ -98,7 +101,8 @@ function memory(page, state) {
 }
 
 /** @param {Page} page @param {import("./types").GraphView} state @param {import("./scene.js").Scene} picture @param {(node: number) => void} go @returns {Lens} */
-function stale(page, { lenses: { stale: all } }, picture, go) {
+function stale(page, state, picture, go) {
+  const { stale: all, kept } = state.lenses;
   const nodes = new Set(all.flatMap((s) => [s.node, s.maker]));
   /** @param {import("./states").StaleState} parts */
   function row({ maker, ...s }) {
@@ -117,8 +121,9 @@ function stale(page, { lenses: { stale: all } }, picture, go) {
   }
   return {
     words: [
-      page.t(all.length ? "lens.stale_help" : "lens.stale_none"),
+      all.length || kept ? page.t(all.length ? "lens.stale_help" : "lens.stale_none") : "",
       all.length ? el("ul", null, ...all.map(row)) : "",
+      ...(kept ? [] : unread(page, state)),
     ],
     dim: all.length > 0,
     hot: (key, path) =>

@@ -1769,7 +1769,7 @@ SENTENCES: dict[str, str] = {
     "widgets.lens.stale": "changed in place",
     "widgets.lens.gradients": "gradient sizes",
     "widgets.choose_tensor": "choose a tensor",
-    "widgets.lens.memory_unknown": "Not read in a large graph: `nbautograd.graph(..., saved=True)` reads it.",
+    "widgets.lens.unread": "Not read in a large graph: `nbautograd.graph(..., saved=True)` reads it.",
     "widgets.lens.stale_help": "Version when saved → now. backward fails at the red edges.",
     "widgets.lens.stale_none": "Nothing saved for backward was changed in place.",
     "widgets.lens.saved_by": "saved by",

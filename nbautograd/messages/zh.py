@@ -1769,7 +1769,7 @@ SENTENCES: dict[str, str] = {
     "widgets.lens.stale": "原地修改",
     "widgets.lens.gradients": "梯度大小",
     "widgets.choose_tensor": "选择张量",
-    "widgets.lens.memory_unknown": "计算图太大，没有读取各个运算保存的内容；`nbautograd.graph(..., saved=True)` 会读取。",
+    "widgets.lens.unread": "计算图太大，没有读取各个运算保存的内容；`nbautograd.graph(..., saved=True)` 会读取。",
     "widgets.lens.stale_help": "保存时的版本 → 现在的版本。backward 会在红色的边上报错。",
     "widgets.lens.stale_none": "为 backward 保存的内容都没有被原地修改过。",
     "widgets.lens.saved_by": "保存者",

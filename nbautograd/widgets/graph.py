@@ -13,7 +13,6 @@ import torch
 from nbautograd import messages
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.backward import backward_of_drawn, drawn_tensor, runs_backward, with_saved
-from nbautograd.core.graphs.build import SAVED_OF_OPS
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.why_none import NoneReason, ask, askable
 from nbautograd.core.recording.call import Call
@@ -258,14 +257,14 @@ def lens_state(graph: AutogradGraph) -> LensState:
     why = "freed" if freed else "run" if runs else "none"
     name = str(graph.roots[0][1]) if graph.roots else ""
     return LensState(
-        kept=(kept := _saved_memory(graph)),
+        kept=_saved_memory(graph) if graph.read else None,
         stale=[_stale(graph, node, i) for node in graph.nodes for i in range(len(node.stale))][:MOST_STALE],
         norms=norms,
         bad=first_bad(graph),
         least=_least(graph),
         missing=messages.text(f"graphs.gradients.{why}", name=name) if norms is None else "",
         runs=runs,
-        reads=kept is None and not freed and drawn is not None,
+        reads=not graph.read and not freed and drawn is not None,
     )
 
 
@@ -282,11 +281,10 @@ def _least(graph: AutogradGraph) -> tuple[int, float] | None:
     return (node, norm) if norm else None
 
 
-def _saved_memory(graph: AutogradGraph) -> KeptMemory | None:
+def _saved_memory(graph: AutogradGraph) -> KeptMemory:
     """List the storages of each node, as (number, bytes), and the total, shared memory once."""
     nodes = {node.id: [s[:2] for s in node.storages] for node in graph.nodes if node.storages}
-    read = nodes or len(graph.nodes) <= SAVED_OF_OPS
-    return KeptMemory(nodes=nodes, all=graph.saved_bytes()[""]) if read else None
+    return KeptMemory(nodes=nodes, all=graph.saved_bytes()[""])
 
 
 def _stale(graph: AutogradGraph, node: Node, position: int) -> StaleState:

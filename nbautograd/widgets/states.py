@@ -231,8 +231,8 @@ class LensState:
     """The facts behind the lenses; a lens with nothing to show is None.
 
     Attributes:
-        kept: memory kept for backward.
-        stale: what backward will refuse.
+        kept: memory kept for backward; None in a large graph that was not read.
+        stale: what backward will refuse, of what was read.
         norms: one for each edge.
         bad: the node that the first NaN or Inf came out of.
         least: the node that the smallest gradient above zero arrives at, and its norm.

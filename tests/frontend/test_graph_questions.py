@@ -33,12 +33,12 @@ def cut() -> AutogradGraph:
     return backward(loss, names={"a": a, "b": b, "c": c, "loss": loss})
 
 
-def stale() -> AutogradGraph:
+def stale(saved: bool | None = None) -> AutogradGraph:
     a, b = leaf(), leaf()
     y = torch.sigmoid(a * b)
     z = y * a
     y.mul_(2)
-    return graph((z + y).sum(), names={"a": a, "b": b, "y": y, "z": z})
+    return graph((z + y).sum(), names={"a": a, "b": b, "y": y, "z": z}, saved=saved)
 
 
 def nested() -> AutogradGraph:
@@ -99,6 +99,13 @@ def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> No
     assert page.locator(".box.dim").count() > 0
     legend.get_by_role("button", name="y.mul_(2)").click()
     expect(page.locator(".box.chosen")).to_contain_text("y MulBackward0")
+
+
+@pytest.mark.parametrize("lens", ["memory", "stale"])
+def test_of_what_was_not_read_a_lens_says_that_and_nothing_else(show: Any, lens: str) -> None:
+    page = show(stale(saved=False))
+    page.get_by_label("Colour by").select_option(lens)
+    expect(page.locator(".lens")).to_have_text("Not read in a large graph: nbautograd.graph(..., saved=True) reads it.")
 
 
 def test_the_lens_on_gradients_shows_sizes_and_the_first_bad_one(show: Any) -> None:

@@ -98,7 +98,7 @@ def with_saved(graph: AutogradGraph, tensor: torch.Tensor) -> AutogradGraph:
         for node, now in zip(graph.nodes, read.nodes, strict=True)
     ]
     edges = [replace(edge, stale=now.stale) for edge, now in zip(graph.edges, read.edges, strict=True)]
-    return replace(graph, nodes=tuple(nodes), edges=tuple(edges))
+    return replace(graph, nodes=tuple(nodes), edges=tuple(edges), read=True)
 
 
 def backward_of_drawn(graph: AutogradGraph, tensor: torch.Tensor) -> AutogradGraph:

@@ -115,7 +115,6 @@ class Walk:
     """
 
     def __init__(self, tensors: Any, names: Names, saved: bool | None = None) -> None:
-        self._saved = saved
         self.names = names
         self.tensors = tensors_in(tensors)
         self.live: list[Any] = []
@@ -126,6 +125,7 @@ class Walk:
         self.remarks: list[Phrase] = []
         self.roots: list[tuple[int | None, int]] = []
         self._walk()
+        self._read = len(self.live) <= SAVED_OF_OPS if saved is None else saved
         self.sequence = [sequence_number(node) for node in self.live]
         self.leaves = [
             leaf_tensor(node) if number == LEAF else None for node, number in zip(self.live, self.sequence, strict=True)
@@ -174,8 +174,7 @@ class Walk:
         return None
 
     def _describe(self) -> list[Node]:
-        saved = len(self.live) <= SAVED_OF_OPS if self._saved is None else self._saved
-        describer = Describer(self.names, SavedReader(self.names.label), saved)
+        describer = Describer(self.names, SavedReader(self.names.label), self._read)
         labels = {i: self.names.label(leaf) for i, leaf in enumerate(self.leaves) if leaf is not None}
         frozen = self._frozen()
         ops = [str(node.name()) for node in self.live]
@@ -241,6 +240,7 @@ class Walk:
             slots=tuple(number for _, number in self.roots),
             ran=tuple(flow.ran),
             complete=not self.notes,
+            read=self._read,
             notes=(*self.notes, *self.remarks, *self._about(nodes, names), *told),
             ghosts=cut_off,
             made=flow.made,

@@ -217,6 +217,7 @@ class AutogradGraph(Displayable):
         slots: for each of ``roots`` which of the node's outputs it is.
         ran: after ``backward``: node ids in the order in which the engine really ran them.
         complete: False when the walk was cut short; ``notes`` says why.
+        read: False when only custom Functions told what they saved, as in large graphs without ``saved=True``.
         notes: sentences about what is missing, in the language chosen when they are read: ``str(note)``.
         ghosts: the user's tensors that need a gradient and have no way to the roots.
         made: after ``backward(create_graph=True)``: node id -> sequence numbers of the first node of the derivative's
@@ -233,6 +234,7 @@ class AutogradGraph(Displayable):
     slots: tuple[int, ...] = ()
     ran: tuple[int, ...] = ()
     complete: bool = True
+    read: bool = True
     notes: tuple[Phrase, ...] = ()
     ghosts: tuple[Ghost, ...] = ()
     made: Mapping[int, tuple[int, int]] = field(default_factory=dict)

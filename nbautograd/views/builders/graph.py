@@ -138,7 +138,7 @@ def _changed(node: Node) -> str:
 def _memory(graph: AutogradGraph) -> Document:
     """Return what all nodes keep, and what the nodes of each module do, shared memory counted once in each."""
     held = graph.saved_bytes()
-    if not held[""]:
+    if not (graph.read and held[""]):
         return ()
     head = paragraph(messages.text("graphs.kept_in_all", size=formats.size(held[""])))
     modules = sorted(((size, path) for path, size in held.items() if path), reverse=True)

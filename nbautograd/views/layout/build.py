@@ -48,7 +48,8 @@ def note(graph: AutogradGraph, drawn: AutogradGraph, lens: str = "") -> str:
     """Return the line under the picture: what is folded, what is missing, under the memory lens what is kept in all."""
     parts = list(map(str, graph.notes))
     if lens == "memory":
-        parts.insert(0, messages.text("graphs.kept_in_all", size=formats.size(graph.saved_bytes()[""])))
+        kept = messages.text("graphs.kept_in_all", size=formats.size(graph.saved_bytes()[""]))
+        parts.insert(0, kept if graph.read else messages.text("widgets.lens.unread"))
     if drawn is not graph:
         parts.insert(0, messages.text("graphs.folded", shown=len(drawn.nodes), nodes=len(graph.nodes)))
     return printable(" ".join(parts))
