@@ -44,6 +44,7 @@ from nbautograd.core.kernel.sweep import (
     smallest,
 )
 from nbautograd.core.kernel.trial import Track
+from nbautograd.core.numerics.draws import child
 from nbautograd.core.stumbles import RAISED, Stumble, collected, is_ours, own_errors
 from nbautograd.errors import CallError
 from nbautograd.inspection.audit_report import AuditedInput
@@ -282,7 +283,7 @@ class Compare:
         if case is self.given and self.outcome is not None:  # what was compared in full is not compared again
             row = Case(self.candidate.inputs, name=case.name, required=True)
             return judged(self.candidate, self.reference, row, self.outcome, self.seed, power=True)
-        return compared_case(self.candidate, self.reference, case, self.seed + 7)
+        return compared_case(self.candidate, self.reference, case, child(self.seed, "rows"))
 
     def _compare(self) -> None:
         pair = Pair(self.candidate, self.reference, torch.float32)
@@ -352,7 +353,7 @@ class Compare:
     def _sweep(self, cases: Sequence[Case]) -> None:
         for case in cases:
             with own_errors(f"case {case.change}", decides=True):
-                self.results.append(compared(self.candidate, self.reference, case, self.seed + 7))
+                self.results.append(compared(self.candidate, self.reference, case, child(self.seed, "rows")))
             self._done(len(cases))
         self.results = settled_by_size(self.results)
         with own_errors("smallest case"):

@@ -340,7 +340,7 @@ def _taken(
     if golden.numel() == 0:
         return None
     values = [torch.zeros_like(golden) if t is None else t for t in (yardstick, candidate, *samples)]
-    errors = [t.to(torch.float64) - golden for t in values]
+    errors = [t.to(torch.float64, copy=True).sub_(golden) for t in values]
     if not all(map(_finite, errors)):
         golden, candidate, errors = _masked(track, golden, *(t.to(torch.float64) for t in values))
     smallest = torch.finfo(trial.pair.rounding)

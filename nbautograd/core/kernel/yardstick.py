@@ -135,7 +135,7 @@ class Sums:
         sums = tuple(a + b for a, b in zip(self.sums, other.sums, strict=True))
         return Sums(self.directions, sums, known, tuple(map(max, self.noisier, other.noisier)))
 
-    @property
+    @cached
     def bound(self) -> Array:
         """The largest error that rounding explains."""
         groups = self.error.shape[1]
@@ -285,9 +285,8 @@ class Yardstick:
             golden, norm = self.golden.sum(-1), torch.full_like(self.norm, error.shape[-1])
             return [*sums, *(t.sum(-1) for t in self.correct), golden, norm, self.lines]
         golden, norm = (self.norm if v is self.golden else (t * v).sum(-1) for t in (self.golden, v))
-        products = [t * v for t in self.correct]
-        sums += [*(t.sum(-1) for t in products), golden, norm]
-        return [*sums, torch.stack([t.square_().sum(-1) for t in products]).sum(0)]
+        sums += [*((t * v).sum(-1) for t in self.correct), golden, norm]
+        return [*sums, v.square().mul_(self.squares).sum(-1)]
 
     def _measured(self, correct: Array, others: Array, level: Level) -> tuple[tuple[Array, ...], tuple[float, ...]]:
         golden, norm, apart = others.transpose(1, 0, 2)
