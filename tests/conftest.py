@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -15,6 +16,13 @@ from browser import FLAGS, find_browser
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["NBAUTOGRAD_LANG"] = "en"  # the tests read English sentences; a test that wants Chinese says so
+
+with contextlib.suppress(ImportError):  # which does not come with every environment that runs some of the tests
+    from hypothesis import HealthCheck, settings
+
+    # no test has a time limit: a busy machine is no fault
+    settings.register_profile("nbautograd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("nbautograd")
 
 # jsonschema, which nbformat imports, can do without it: it compiles 38 grammars, about a second in each process
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from fidelity_values import bits
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbautograd.core.recording import api as log
@@ -119,7 +119,7 @@ def outcome(cls, kinds):
         return type(error).__name__, str(error)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(
     quirks=QUIRKS,
     kinds=st.lists(ARGUMENTS, min_size=1, max_size=4),

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 HALVES = [0.125, -0.375, 2.5, 1234.5, 0.0625, 99.95, 999.5, 0.5]  # where one may round up and the other down
 ODD = [0.0, -0.0, 1e6, 999999.0, 9999.5, 1e-4, 0.99995e-4, 5e-324, 1.7e308, math.nan, math.inf, -math.inf]
 NUMBERS = st.one_of(st.floats(), st.floats(-1e5, 1e5), st.integers(-(10**7), 10**7).map(float), st.sampled_from(HALVES))
-QUIET = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+QUIET = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def in_javascript(page: Any, calls: list[list[Any]]) -> list[Any]:

@@ -39,7 +39,7 @@ def overlap(a, b):
     return a.x < b.x + b.width and b.x < a.x + a.width and a.y < b.y + b.height and b.y < a.y + a.height
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(graphs())
 def test_no_box_overlaps_another_and_all_are_inside(graph):
     made = layout(graph, boxes=None)
@@ -49,7 +49,7 @@ def test_no_box_overlaps_another_and_all_are_inside(graph):
     assert all(0 <= x <= made.width and 0 <= y <= made.height for p in made.paths for x, y in p.points)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs())
 def test_every_node_and_every_edge_is_drawn(graph):
     made = layout(graph, boxes=None)
@@ -60,14 +60,14 @@ def test_every_node_and_every_edge_is_drawn(graph):
     assert all(path.source in keys and path.target in keys for path in made.paths)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graphs())
 def test_the_same_graph_is_laid_out_the_same(graph):
     assert layout(graph, boxes=None) == layout(graph, boxes=None)
     json.dumps(layout(graph, boxes=None).to_dict())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs())
 def test_edges_lead_downwards(graph):
     below = [[e.target for e in graph.edges if e.source == n.id] for n in graph.nodes]

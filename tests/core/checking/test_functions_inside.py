@@ -138,7 +138,7 @@ def test_an_interrupt_in_the_check_of_a_function_inside_keeps_the_verdict(x, mon
 
 
 @pytest.mark.slow
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(st.sampled_from(["sine", "square", "scaled", "apart"]), min_size=1, max_size=4), st.integers(0, 99))
 def test_of_any_chain_exactly_the_wrong_ones_are_named(chain, seed):
     generator = torch.Generator().manual_seed(seed)

@@ -51,7 +51,7 @@ def same(report, fn, inputs):
 
 
 @pytest.mark.parametrize("name", ONE)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(rows=st.integers(1, 5), cols=st.integers(2, 5), seed=st.integers(0, 99))
 def test_of_one_input(name, rows, cols, seed):
     inputs = (matrix(rows, cols, seed),)
@@ -59,7 +59,7 @@ def test_of_one_input(name, rows, cols, seed):
 
 
 @pytest.mark.parametrize("name", TWO)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(rows=st.integers(1, 5), cols=st.integers(1, 4), seed=st.integers(0, 99))
 def test_of_two_inputs(name, rows, cols, seed):
     inputs = (matrix(rows, cols, seed), matrix(rows, cols, seed + 1))

@@ -59,7 +59,7 @@ def test_error_bars_cover_the_truth(name):
     assert np.median(found.error / np.maximum(np.abs(truth), 1e-12)) < (1e-3 if "32" in name else 1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(slope=st.floats(-50, 50), gap=st.floats(0.1, 50), at=st.floats(-3, 3))
 def test_a_kink_is_a_kink_wherever_it_is(slope, gap, at):
     found = climbed(lambda x: slope * x + gap * (x - at).clamp(min=0), [at])
@@ -69,7 +69,7 @@ def test_a_kink_is_a_kink_wherever_it_is(slope, gap, at):
     assert found.high[0] - found.low[0] == pytest.approx(gap, rel=1e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(distance=st.floats(1e-3, 2), at=st.floats(-3, 3))
 def test_a_kink_nearby_does_not_disturb(distance, at):
     found = climbed(lambda x: (x - at - distance).abs(), [at])

@@ -36,7 +36,7 @@ def dense(layout, data):
     return full
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(layout=layouts(), seed=st.integers(0, 9))
 def test_parts_pools_and_products_are_those_of_the_dense_matrix(layout, seed):
     random = np.random.default_rng(seed)

@@ -59,7 +59,7 @@ def run(program, count=1):
     return [value.tanh().sum() for value in values[-count:]]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(programs, st.integers(1, 3))
 def test_the_order_that_is_predicted_is_the_engines(program, count):
     roots = run(program, count)
@@ -67,7 +67,7 @@ def test_the_order_that_is_predicted_is_the_engines(program, count):
     assert nbautograd.backward(roots, names={}).ran == predicted
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(programs)
 def test_what_the_edges_into_every_slot_carry_sums_to_what_arrives_there(program):
     (loss,) = run(program)
@@ -98,7 +98,7 @@ def test_what_the_edges_into_every_slot_carry_sums_to_what_arrives_there(program
             )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(programs, st.integers(0, 40))
 def test_the_first_node_that_makes_a_nan_or_an_inf_is_pointed_at(program, place):
     values = [torch.linspace(-1, 1, 4).add(k / 3).requires_grad_() for k in range(3)]
@@ -121,7 +121,7 @@ def finite(gradients):
     return all(bool(g.isfinite().all()) for g in gradients if g is not None)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(programs, st.integers(2, 12))
 def test_any_program_is_folded_without_a_cycle_and_drawn(program, most):
     (loss,) = run(program)

@@ -86,7 +86,7 @@ def build(recipe, y, weights):
     return y
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @example([], [0] * 7 + [3], [], 4)  # the one sigmoid of a part stands in its middle
 @given(recipes, recipes.filter(lambda r: 1 in map(r.count, r)), recipes, st.integers(4, 12))
 def test_any_block_that_is_repeated_is_found_folded_and_opened_without_a_cycle(before, block, after, times):

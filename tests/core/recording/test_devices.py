@@ -33,7 +33,7 @@ def forced(monkeypatch):
     monkeypatch.setattr(snapshot, "_tensor", lambda value, kind, level, wanted: unusual(value, level, wanted))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     shape=st.lists(st.integers(0, 40), max_size=3),
     layout=st.sampled_from(["as is", "transposed", "sliced", "expanded"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import recorded_functions as functions
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nbautograd import gradcheck
@@ -44,13 +44,11 @@ def test_a_check_of_what_torch_no_longer_runs_is_wrong_and_raises_nothing():
     assert report.findings[0].fix.source == recognise(functions.Scale).migrated
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_survived(text):
     migrate(text, "X")
 
 
-@settings(deadline=None)
 @given(extra=st.integers(0, 3), inputs=st.integers(1, 3), defaults=st.booleans(), literal=st.booleans())
 def test_made_up_old_functions_run(extra, inputs, defaults, literal):
     constants = [f"c{i}" for i in range(extra)]

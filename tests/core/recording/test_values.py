@@ -32,7 +32,7 @@ def made(shape, dtype, seed):
     return (torch.randn(shape, generator=generator, dtype=torch.float64) * 3).to(dtype)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     shape=st.lists(st.integers(0, 5), max_size=3),
     dtype=st.sampled_from(DTYPES),
@@ -61,7 +61,6 @@ def test_raw_summary_is_the_tensors(shape, dtype, layout, seed):
     assert ours.values == full.values
 
 
-@settings(deadline=None)
 @given(
     data=st.lists(
         st.sampled_from([0.0, -0.0, 1.5, -2.0, float("nan"), float("inf"), -float("inf"), 1e308]), max_size=12
@@ -142,7 +141,7 @@ def test_freed_storage_is_not_read():
     assert str(summary_of(kept(tensor, SUMMARY)).reason) == "its storage is gone, or smaller than the tensor says"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(shape=st.lists(st.integers(1, 90), min_size=1, max_size=3), seed=st.integers(0, 9), odd=st.booleans())
 def test_a_pooled_picture_shows_the_range_of_each_block(shape, seed, odd):
     tensor = made(shape, torch.float64, seed)
