@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import re
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
+from nbautograd import messages
 from nbautograd.widgets.encoding import encode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +53,56 @@ HARNESS = """async ([kind, traits, words]) => {
 }"""
 RENDER = """async () => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
                     nb.cleanup = await nb.widget.render({ model: nb.model, el }); }"""
+
+
+PAGE_ONLY = ("region", "landmark-one-main", "page-has-heading-one", "heading-order")  # about a page, not a part of one
+RULES = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "rules": {rule: {"enabled": False} for rule in PAGE_ONLY},
+}
+
+
+def words(message_id: str, /, **params: Any) -> re.Pattern[str]:
+    """What finds a sentence of ours on a page by its id; a parameter that is not given may be anything."""
+    assert params.keys() <= messages.fields(message_id), message_id
+    parts = Formatter().parse(messages.catalogue(messages.language())[message_id].replace("`", ""))
+    given = {name: _spaced(str(value)) for name, value in params.items()}
+    pieces = (_spaced(plain) + (given.get(name, ".*?") if name else "") for plain, name, _, _ in parts)
+    return re.compile("".join(pieces), re.DOTALL)
+
+
+def _spaced(plain: str) -> str:
+    return r"\s+".join(map(re.escape, re.split(r"\s+", plain)))  # a page keeps "d x" on one line by another space
+
+
+def tab(page: Any, part: str) -> Any:
+    """The tab of a part of a report, by the end of its message's id."""
+    return page.get_by_role("tab", name=messages.text(f"views.part.{part}"))
+
+
+def panel(page: Any, part: str) -> Any:
+    """What a tab shows."""
+    return page.get_by_role("tabpanel", name=messages.text(f"views.part.{part}"))
+
+
+def button(page: Any, message_id: str, **params: Any) -> Any:
+    """The button that says this."""
+    return page.get_by_role("button", name=words(message_id, **params))
+
+
+def in_scheme(page: Any, scheme: str) -> None:
+    """Show the page in a light or a dark colour scheme, or in the forced colours of high contrast."""
+    if scheme == "forced":
+        page.emulate_media(forced_colors="active", contrast="more")
+    page.evaluate("s => { document.documentElement.style.cssText = `color-scheme: ${s}; background: Canvas`; }", scheme)
+
+
+def violations(page: Any, **options: Any) -> list[tuple[str, str]]:
+    """What axe finds on the page: its rules, and where each is broken first."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, **{"options": RULES, **options}).response["violations"]
+    return [(one["id"], one["nodes"][0]["html"][:160]) for one in found]
 
 
 def answer(page: Any, question: Any, reply: Any) -> None:
