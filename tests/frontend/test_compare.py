@@ -8,8 +8,10 @@ import pytest
 import torch
 from fn import Fn
 from playwright.sync_api import expect
+from widget_page import button, panel, words
 
 import nbautograd
+from nbautograd.messages import text
 
 pytestmark = pytest.mark.browser
 
@@ -25,20 +27,16 @@ def comparison() -> Any:
     return nbautograd.compare(Product, torch.mul, (a, b), sizes=(), graph=True, time=True)
 
 
-def test_rows_say_what_is_equal_and_what_is_not(show: Any, comparison: Any) -> None:
+def test_rows_say_what_is_equal_and_what_is_not_beside_both_graphs(show: Any, comparison: Any) -> None:
     page = show(comparison)
-    page.get_by_text("Evidence").click()
-    rows = page.get_by_role("group", name="Product compared with mul").locator("tbody tr")
-    expect(rows.nth(1)).to_contain_text("equal in every element")
-    expect(rows.nth(0)).to_contain_text("gradient of b")
-    expect(rows.nth(0).locator("strong")).to_contain_text("largest difference")
-    expect(rows.nth(0).locator("canvas")).to_have_count(3)  # Function's, reference's, difference
-    expect(page.get_by_role("group", name="Product compared with mul").first).to_be_visible()
-
-
-def test_both_graphs_stand_there_with_the_same_names(show: Any, comparison: Any) -> None:
-    page = show(comparison)
-    page.get_by_text("Evidence").click()
+    page.get_by_text(words("views.part.evidence")).click()
+    tables = page.get_by_role("group", name=words("views.caption.comparison", first="Product", second="mul"))
+    wrong, equal = (tables.locator("tbody tr").nth(k) for k in range(2))
+    expect(equal).to_contain_text(words("views.compare.equal"))
+    expect(wrong).to_contain_text(words("views.comparison.gradient", name="b"))
+    expect(wrong.locator("strong")).to_contain_text(words("views.compare.difference"))
+    expect(wrong.locator("canvas")).to_have_count(3)  # Function's, reference's, difference
+    expect(tables.first).to_be_visible()
     drawings = page.locator("svg.drawing.still")
     expect(drawings).to_have_count(2)
     for k, node in enumerate(("Product", "MulBackward0")):
@@ -49,7 +47,8 @@ def test_both_graphs_stand_there_with_the_same_names(show: Any, comparison: Any)
 def test_the_summary_leads_to_it(show: Any, samples: Any) -> None:
     page = show(samples.report(wrong=True, comparison=samples.comparison(agree=False)))
     expect(page.get_by_role("tabpanel").locator("p:has(button) code", has_text="torch.mul")).to_be_visible()
-    page.get_by_role("button", name="Compare").click()
-    panel = page.get_by_role("tabpanel", name="Compare")
-    expect(panel.locator(".verdict.bad").first).to_have_text("✗ wrong")
-    expect(panel).to_contain_text("f does not agree with torch.mul in the gradient of a")
+    button(page, "views.part.compare").click()
+    shown, gradient = panel(page, "compare"), text("views.comparison.gradient", name="a")
+    expect(shown.locator(".verdict.bad").first).to_be_visible()
+    said = words("views.comparison.wrong", function="f", reference="torch.mul", names=gradient.replace("`", ""))
+    expect(shown).to_contain_text(said)

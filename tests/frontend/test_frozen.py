@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 import torch
 from functions_checked import CubedWrong
 from playwright.sync_api import Page, expect
+from widget_page import button, reads, tab, words
 
 import nbautograd
 from nbautograd.command import freeze
@@ -80,54 +80,51 @@ def test_the_loader_unpacks_the_module(load: Any, samples: Any) -> None:
         }""",
         LOADER,
     )
-    expect(page.get_by_role("tab", name="Jacobian")).to_be_visible()
+    expect(tab(page, "jacobian")).to_be_visible()
     page.evaluate("nb.cleanup()")
     expect(page.locator(".nbag-live")).to_have_count(0)
 
 
 def test_kept_answers_come_without_a_kernel(thaw: Any) -> None:
     page = thaw(nbautograd.gradcheck(CubedWrong, torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)))
-    page.get_by_role("button", name="Microscope").click()
-    expect(page.locator("section.detail")).to_contain_text("finite differences give 27.0001, your backward gives 9.0")
-    button = page.get_by_role("button", name="Another random point")
+    button(page, "widgets.microscope").click()
+    detail = page.locator("section.detail")
+    expect(detail).to_contain_text(words("widgets.microscope_say", secant="27.0001", claimed="9.0"))
+    another = button(page, "widgets.elsewhere")
     for seed in range(1, encoding.POINTS + 1):
-        button.click()
-        expect(page.get_by_role("status").first).to_contain_text(re.compile(f"Random point {seed}: .*wrong"))
-    expect(button).to_be_hidden()
+        another.click()
+        expect(page.get_by_role("status").first).to_contain_text(words("widgets.elsewhere_says", seed=seed))
+    expect(another).to_be_hidden()
 
 
 def test_what_was_not_kept_is_said_or_absent(thaw: Any, samples: Any) -> None:
     page = thaw(samples.gradcheck(wrong=True), keep=False)
-    expect(page.get_by_role("button", name="Another random point")).to_have_count(0)
-    expect(page.get_by_role("button", name="Microscope")).to_have_count(0)
-    expect(page.locator("section.detail")).to_contain_text("not available in this saved copy")
+    expect(button(page, "widgets.elsewhere")).to_have_count(0)
+    expect(button(page, "widgets.microscope")).to_have_count(0)
+    expect(page.locator("section.detail")).to_contain_text(words("widgets.frozen"))
 
 
 def test_zoom_reads_the_entries_that_were_kept(thaw: Any, samples: Any) -> None:
     report = block(samples, 200)
     page = thaw(nbautograd.types.JacobianReport("F", report.blocks))
-    expect(page.locator(".note")).to_contain_text("Click a cell")
-    maps = page.get_by_role("application")
-    maps.focus()
+    expect(page.locator(".note")).to_have_text(words("widgets.pooled"))
+    page.get_by_role("application").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Zoom out")).to_be_visible()
-    page.keyboard.press("Escape")
-    page.keyboard.press("Home")
-    page.keyboard.press("PageUp")
-    page.keyboard.press("Enter")
-    page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("status")).to_contain_text(
-        f"d y[0] / d x[1]your backward {report.blocks[0, 0].analytical()[0, 1]:.6g}"
-    )
+    expect(button(page, "widgets.zoom_out")).to_be_visible()
+    for key in ("Escape", "Home", "PageUp", "Enter", "ArrowRight"):
+        page.keyboard.press(key)
+    reading = page.get_by_role("status")
+    expect(reading).to_contain_text("d y[0] / d x[1]")
+    reads(reading, analytical=f"{report.blocks[0, 0].analytical()[0, 1]:.6g}")
 
 
 def test_entries_that_were_not_kept_are_not_offered(thaw: Any, samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "MOST_WHOLE", 1000)
     page = thaw(nbautograd.types.JacobianReport("F", block(samples, 200).blocks))
-    expect(page.locator(".note")).to_contain_text("saved copy")
+    expect(page.locator(".note")).to_have_text(words("widgets.pooled_frozen"))
     page.get_by_role("application").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".note")).to_contain_text("run the notebook to see them")  # it says so still, and opens nothing
+    expect(page.locator(".note")).to_have_text(words("widgets.pooled_frozen"))  # it says so still, and opens nothing
     expect(page.locator(".reading")).to_contain_text("…")
 
 

@@ -8,9 +8,10 @@ import pytest
 import torch
 from fn import Fn
 from playwright.sync_api import expect
-from test_accessibility_and_escaping import RULES
+from widget_page import button, in_scheme, violations, words
 
 from nbautograd import gradcheck
+from nbautograd.messages import text
 
 pytestmark = pytest.mark.browser
 
@@ -33,9 +34,13 @@ def motion(asking: Any) -> Any:
     """The view, opened in the report's page."""
     page = asking(report(Silu))
     assert page.evaluate("nb.sent.length") == 0
-    page.get_by_text("Backward in slow motion").click()
-    expect(page.get_by_role("group", name="Space plays")).to_be_visible()
+    page.get_by_text(words("widgets.motion_part")).click()
+    expect(whole(page)).to_be_visible()
     return page
+
+
+def whole(page: Any) -> Any:
+    return page.get_by_role("group", name=words("widgets.motion_help"))
 
 
 def lines(page: Any) -> list[str]:
@@ -43,37 +48,38 @@ def lines(page: Any) -> list[str]:
 
 
 def test_arrows_go_line_by_line_until_the_first_that_is_wrong(motion: Any) -> None:
-    view, said = motion.get_by_role("group", name="Space plays"), motion.locator(".motion .said")
+    view, said = whole(motion), motion.locator(".motion .said")
     view.focus()
-    expect(said).to_contain_text("Step 1 of 6. A random gradient of")
-    explained = motion.locator(".motion").get_by_text('"Should be" is')
+    expect(said).to_contain_text(words("widgets.motion_at", step=1, steps=6, what=""))
+    expect(said).to_contain_text(words("views.motion.arrives"))
+    explained = motion.locator(".motion").get_by_text(words("views.motion.by_change"))
     expect(explained).to_have_count(0)  # there is no such column
-    for key, words in (("ArrowRight", "gh: right"), ("]", "slope: first wrong")):
+    for key, name, known in (("ArrowRight", "gh", "right"), ("]", "slope", "wrong")):
         motion.keyboard.press(key)
-        expect(said).to_contain_text(words)
+        expect(said).to_contain_text(f"{name}: {text(f'views.motion_known.{known}')}")
     assert lines(motion)[2:5] == ["row right", "row wrong marked", "row"]
     expect(motion.locator(".motion .edge.wrong")).to_have_count(0)  # it has not got there
     motion.keyboard.press("End")
     expect(explained).to_have_count(1)
-    expect(said).to_contain_text("the gradient of x is wrong")
+    expect(said).to_contain_text(words("views.motion.returns_wrong", names="x"))
     expect(motion.locator(".motion .edge.flow.wrong")).to_have_count(1)
-    expect(motion.locator(".motion .tag.wrong")).to_have_text("✗ wrong")
+    expect(motion.locator(".motion .tag.wrong")).to_have_text(words("views.verdict.wrong"))
     assert lines(motion)[3:6] == ["row wrong", "row right", "row follows marked"]
     motion.keyboard.press("Home")
     expect(motion.locator(".motion .edge.wrong")).to_have_count(0)
 
 
 def test_space_plays_and_a_click_on_a_line_goes_there(motion: Any) -> None:
-    motion.get_by_role("group", name="Space plays").focus()
+    whole(motion).focus()
     motion.keyboard.press(" ")
-    expect(motion.get_by_role("button", name="Pause")).to_be_visible()
-    expect(motion.locator(".motion .said")).to_contain_text("Step 6 of 6", timeout=15_000)
+    expect(button(motion, "widgets.pause")).to_be_visible()
+    expect(motion.locator(".motion .said")).to_contain_text(words("widgets.motion_at", step=6, steps=6), timeout=15_000)
     motion.locator(".motion .row", has_text="gx = g * h").click()
-    expect(motion.locator(".motion .said")).to_contain_text("gx: right")
+    expect(motion.locator(".motion .said")).to_contain_text(f"gx: {text('views.motion_known.right')}")
 
 
 def test_a_value_stands_beside_what_it_should_be(motion: Any) -> None:
-    motion.get_by_role("group", name="Space plays").press("End")
+    whole(motion).press("End")
     row = motion.locator(".motion tbody tr")
     expect(row).to_have_count(1)
     expect(row.locator(".thumbnail")).to_have_count(3)
@@ -81,16 +87,9 @@ def test_a_value_stands_beside_what_it_should_be(motion: Any) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
 def test_axe_finds_nothing(motion: Any, scheme: str) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
-    if scheme == "forced":
-        motion.emulate_media(forced_colors="active", contrast="more")
-    motion.evaluate(
-        "s => { document.documentElement.style.cssText = `color-scheme: ${s}; background: Canvas`; }", scheme
-    )
-    motion.get_by_role("group", name="Space plays").press("End")
-    found = Axe().run(motion, options=RULES).response["violations"]
-    assert [(v["id"], v["nodes"][0]["html"][:160]) for v in found] == []
+    in_scheme(motion, scheme)
+    whole(motion).press("End")
+    assert violations(motion) == []
 
 
 # 640: a window of 1280 at 200 %
@@ -99,7 +98,7 @@ def test_lines_graph_and_tensors_stand_beside_each_other_where_there_is_room(
     motion: Any, width: int, columns: int
 ) -> None:
     motion.set_viewport_size({"width": width, "height": 800})
-    view = motion.get_by_role("group", name="Space plays")
+    view = whole(motion)
     view.press("End")
     assert view.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
     lines, graph, tensors = (view.locator(".three > *").nth(k).bounding_box() for k in range(3))
@@ -110,7 +109,7 @@ def test_lines_graph_and_tensors_stand_beside_each_other_where_there_is_room(
 def test_a_large_tensor_is_pooled_and_what_is_not_kept_is_a_sentence(asking: Any) -> None:
     page = asking(report(Large, 300, 300))
     page.locator("summary").first.click()  # a right report is folded
-    page.get_by_text("Backward in slow motion").click()
-    page.get_by_role("group", name="Space plays").press("ArrowRight")
+    page.get_by_text(words("widgets.motion_part")).click()
+    whole(page).press("ArrowRight")
     expect(page.locator(".motion .thumb").first).to_be_visible()
     assert page.locator(".motion canvas").first.evaluate("c => c.offsetWidth") <= 32 * 12

@@ -90,6 +90,15 @@ def button(page: Any, message_id: str, **params: Any) -> Any:
     return page.get_by_role("button", name=words(message_id, **params))
 
 
+def reads(reading: Any, **numbers: str) -> None:
+    """Expect a reading to give these numbers of its entry: ``analytical``, ``numerical``, ``difference``."""
+    from playwright.sync_api import expect
+
+    for name, number in numbers.items():
+        said = words(f"views.panel.{name}").pattern + rf"\s*{re.escape(number)}"
+        expect(reading).to_contain_text(re.compile(said))
+
+
 def in_scheme(page: Any, scheme: str) -> None:
     """Show the page in a light or a dark colour scheme, or in the forced colours of high contrast."""
     if scheme == "forced":
