@@ -202,6 +202,8 @@ SENTENCES: dict[str, str] = {
     "causes.output_aliases_input.advice": "Return `{input}.clone()` if that may happen.",
     "causes.tensor_on_ctx.what": "`ctx.{name}` holds an input. If it is changed in place before backward, the change goes unnoticed.",
     "causes.tensor_on_ctx.advice": "Use `ctx.save_for_backward`, which does notice.",
+    "causes.output_memory_on_ctx.what": "`ctx.{name}` shares memory with an output. If that is changed in place before backward, the change goes unnoticed.",
+    "causes.output_memory_on_ctx.advice": "Use `ctx.save_for_backward`, which does notice.",
     "causes.output_on_ctx.what": "`ctx.{name}` holds an output, which holds ctx: a reference cycle that keeps the memory.",
     "causes.output_on_ctx.advice": "Use `ctx.save_for_backward`.",
     # layout

@@ -202,6 +202,8 @@ SENTENCES: dict[str, str] = {
     "causes.output_aliases_input.advice": "如果有这种可能，请返回 `{input}.clone()`。",
     "causes.tensor_on_ctx.what": "`ctx.{name}` 保存了一个输入。如果它在反向传播之前被原地修改，不会有任何提示。",
     "causes.tensor_on_ctx.advice": "请用 `ctx.save_for_backward`，它能发现。",
+    "causes.output_memory_on_ctx.what": "`ctx.{name}` 与一个输出共用内存。如果该输出在反向传播之前被原地修改，不会有任何提示。",
+    "causes.output_memory_on_ctx.advice": "请用 `ctx.save_for_backward`，它能发现。",
     "causes.output_on_ctx.what": "`ctx.{name}` 保存了一个输出，而该输出又引用 ctx：这一循环引用会使内存无法释放。",
     "causes.output_on_ctx.advice": "请用 `ctx.save_for_backward`。",
     # layout

@@ -61,6 +61,11 @@ def output_kept(ctx, x):
     return ctx.y
 
 
+def output_memory_kept(ctx, x):  # as those that differentiate within forward do
+    ctx.y = x * 2
+    return ctx.y.detach()
+
+
 WATCHED = {
     "mutates_grad_output": (double, lambda ctx, g: g.mul_(2), x),
     "mutates_input": (lambda ctx, x: x.mul_(1).clone(), lambda ctx, g: g, lambda: x() * 1),
@@ -90,6 +95,7 @@ def test_watched_arguments():
     assert watched(double, lambda ctx, g: (g, g), x(), x().detach())[0] == {"ignores_needs_input_grad"}
     assert watched(double, lambda ctx, g: (g * 2, None), x(), 3.0)[0] == set()
     assert watched(lambda ctx, x: x, lambda ctx, g: g, x())[0] == set()
+    assert watched(output_memory_kept, lambda ctx, g: g * 2, x())[0] == {"tensor_on_ctx"}
     assert watched(lambda ctx, x: x.mul_(2), lambda ctx, g: g * 2, x() * 1)[0] == {"mutates_input"}
 
 
