@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from nbautograd import messages
+import pytest
+from said import pattern, says
 
 CLASSES = """\
 class Wrong(Function):
@@ -34,7 +35,7 @@ def test_a_cell_runs_as_it_would_and_its_report_follows(filled) -> None:
     assert ran.result.success
     texts = [bundle["text/plain"] for bundle in ran.bundles]
     assert texts[0] == "True"
-    assert messages.text("views.audit.wrong", count=1, wrong=1, names="`Wrong`") in texts[1]
+    assert says(texts[1], "views.audit.wrong", count=1, wrong=1, names="`Wrong`")
     assert "* 2" not in texts[1].split("+ ")[1].split("\n")[0]
     assert filled("a.grad is not None").result.result is True
     assert "cell 1, line 1" in texts[1]
@@ -47,15 +48,12 @@ def test_a_cell_that_raises_counts_as_failed_and_what_ran_is_told(filled) -> Non
     ran = filled("%%autograd_audit\nwrong(a)\n1 / 0")
     assert not ran.result.success
     assert "`Wrong`" in ran.bundles[-1]["text/plain"]
-    assert (
-        messages.text("audit.program_raised", error="ZeroDivisionError").partition(":")[0]
-        in ran.bundles[-1]["text/plain"]
-    )
+    assert says(ran.text, "audit.program_raised")
 
 
 def test_a_cell_without_custom_functions_says_so(filled) -> None:
     ran = filled("%%autograd_audit\nx = a.exp().sum()")
-    assert "nothing to check" in ran.bundles[-1]["text/plain"]
+    assert says(ran.text, "audit.no_functions")
 
 
 @pytest.mark.parametrize("line", ["wrong(a)", "--budget 20 wrong(a).sum()", "torch.stack([wrong(a), Wrong.apply(a)])"])
@@ -67,8 +65,8 @@ def test_the_line_takes_what_is_to_be_run(filled, line: str) -> None:
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("%autograd_audit", "takes what it is to look at"),
-        ("%autograd_audit undefined(a)", "`undefined` is not defined"),
+        ("%autograd_audit", pattern("magics.no_call")),
+        ("%autograd_audit undefined(a)", pattern("magics.line_undefined", name="undefined")),
         ("%%autograd_audit --bugdet 3\nwrong(a)", "--budget"),
         ("%%autograd_audit --budget never\nwrong(a)", "never"),
     ],
@@ -76,4 +74,4 @@ def test_the_line_takes_what_is_to_be_run(filled, line: str) -> None:
 def test_a_line_that_makes_no_sense_is_a_sentence(filled, cell: str, words: str, capsys) -> None:
     ran = filled(cell)
     assert not ran.result.success
-    assert words in f"{ran.result.error_in_exec} {capsys.readouterr()}"
+    assert re.search(words, f"{ran.result.error_in_exec} {capsys.readouterr()}")

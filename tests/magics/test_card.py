@@ -7,6 +7,7 @@ import time
 
 import pytest
 from notebook_shell import DOUBLE
+from said import says
 
 from nbautograd import magics
 
@@ -73,9 +74,9 @@ def test_while_a_cell_runs_the_card_follows(live, seen) -> None:
     live.shell.run_cell(UNTIL_SHOWN)
     during, final = seen[:2], seen[-1]
     assert all(more["update"] and more["transient"]["display_id"] for _, _, more in during)
-    assert "calls are kept, these are the last 4" in during[1][1]["text/plain"]  # the first may come after four
+    assert says(during[1][1]["text/plain"], "magics.card_last", last=4)  # the first may come after four
     assert during[1][0] - during[0][0] >= 0.1
-    assert "these are the last 12" in final[1]["text/plain"]
+    assert says(final[1]["text/plain"], "magics.card_last", last=12)
     assert "nbautograd card" in live["before"]
     assert "nbautograd card" not in [t.name for t in threading.enumerate()]
 

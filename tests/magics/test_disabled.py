@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from said import says
 
 import nbautograd
 from nbautograd.core.recording.api import instrumented
@@ -137,4 +138,4 @@ def test_zero_leaves_it_enabled(bare, monkeypatch) -> None:
     monkeypatch.setenv("NBAUTOGRAD_DISABLE", "0")
     bare.shell.extension_manager.load_extension("nbautograd")
     bare("a = torch.ones(2, dtype=torch.double, requires_grad=True)")
-    assert "backward is wrong" in bare(CELL.replace(" --nonsense", "")).text
+    assert says(bare(CELL.replace(" --nonsense", "")).text, "views.headline.wrong_for", function="Cube", inputs="`x`")

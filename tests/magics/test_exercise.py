@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from said import says
 
 from nbautograd import messages
 from nbautograd.course import catalogue
@@ -37,11 +38,11 @@ def cell(returned=RIGHT, options=" square"):
 
 def test_right_and_wrong(notebook):
     wrong = notebook(cell("-" + RIGHT))
-    assert "✗ not yet `square`" in wrong.text
-    assert "sign is wrong" in wrong.text
+    assert messages.text("course.chip.failed") + " `square`" in wrong.text
+    assert says(wrong.text, "causes.mended_sign.what")
     assert wrong.error is None
     right = notebook(cell())
-    assert right.text.startswith("✓ right `square`")
+    assert right.text.startswith(f"✓ {messages.text('course.chip.passed')} `square`")
 
 
 def test_the_function_is_recorded_and_no_card_shown(notebook):
@@ -52,30 +53,30 @@ def test_the_function_is_recorded_and_no_card_shown(notebook):
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "key", "told"),
     [
-        ("", "needs the name of an exercise"),
-        (" square other", "takes one name"),
-        (" sqare", "Did you mean `square`?"),
-        (" nothing", "no exercise named `nothing`"),
-        (" square --hints 9", "--hints cannot be 9; it is one of what, where, fix"),
+        ("", "course.magic.no_name", {}),
+        (" square other", "course.magic.one_name", {"text": "square other"}),
+        (" sqare", "magics.did_you_mean", {"near": "square"}),
+        (" nothing", "course.unknown", {"name": "nothing"}),
+        (" square --hints 9", "magics.unknown_choice", {"value": 9, "choices": "what, where, fix"}),
     ],
 )
-def test_a_line_that_is_not_understood_runs_nothing(notebook, options, sentence):
+def test_a_line_that_is_not_understood_runs_nothing(notebook, options, key, told):
     ran = notebook(cell(options=options))
-    assert sentence in ran.stderr
-    assert "not run" in ran.stderr
+    assert says(ran.stderr, key, **told)
+    assert says(ran.stderr, "magics.not_run")
     assert "Traceback" not in ran.stderr + ran.stdout
     assert "Square" not in notebook.shell.user_ns
 
 
 def test_an_untouched_cell(notebook):
     ran = notebook("%%exercise square\nclass Square(Function):\n    ...  # your code here")
-    assert "not answered yet" in ran.text
+    assert says(ran.text, "course.chip.unanswered")
     assert ran.error is None
     assert "Ellipsis" not in notebook("%%exercise square\nSquare = 1\n...  # your code here").text
     raising = notebook("%%exercise square\nanswer = ...  # your code here\nanswer + 1")
-    assert "not answered yet" in raising.text
+    assert says(raising.text, "course.chip.unanswered")
 
 
 def test_a_name_of_an_earlier_cell_is_no_answer(notebook):
@@ -103,7 +104,7 @@ def test_progress(notebook, monkeypatch):
     notebook(cell("g"))
     notebook(cell())
     ran = notebook("%exercises")
-    assert "1 of 2 right" in ran.text
+    assert says(ran.text, "course.progress.title", done=1, count=2)
     assert "square        2  ✓ right" in ran.text
     assert "<table" in ran.html
 
@@ -137,7 +138,7 @@ def test_declarations_that_cannot_be_read(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_exercises.py").write_text("EXERCISES = (")
     ran = notebook(cell())
-    assert "own_exercises.py cannot be read: SyntaxError" in ran.stderr
+    assert says(ran.stderr, "course.declarations_broken")
     assert "Traceback" not in ran.stderr + ran.stdout
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from functions_checked import RoundStraightThrough
+from said import says
 
 from nbautograd.errors import CallError, GradcheckError
 from nbautograd.pytest_plugin import assert_gradients
@@ -74,11 +75,11 @@ def test_what_is_wrong_fails_with_its_report_in_each_case(
     result = pytester.runpytest_subprocess("-p", "nbautograd.pytest_plugin", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=4)
     failed = [f"FAILED *::{name}*" for name in ("test_wrong", "test_hint", "test_each?odd?", "test_all")]
-    result.stdout.fnmatch_lines(["E*GradcheckError: Odd: backward is wrong*", *failed])
+    result.stdout.fnmatch_lines(["E*GradcheckError: Odd:*", *failed])
     result.stdout.no_fnmatch_line("*raise GradcheckError*")  # our own frames are hidden
     _, hint = str(result.stdout).split("_ test_hint _")
     hint = hint.partition("_ test_each")[0]
-    assert ("is the right one times a constant" in hint, "multiply by" in hint) == (True, False)
+    assert [says(hint, f"causes.constant_factor.{part}") for part in ("what", "advice")] == [True, False]
 
 
 def test_the_fixture_is_listed_with_what_it_does(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

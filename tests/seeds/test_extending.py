@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from said import says
 
 LINEAR = """\
 %%autograd_function {line}
@@ -44,7 +45,8 @@ bias = torch.randn(2, dtype=torch.double, requires_grad=True)
 def test_linear_with_setup_context_is_right_with_and_without_bias(notebook) -> None:
     notebook(POINT)
     for inputs in ("a, w, bias", "a, w, None"):
-        assert "LinearFunction: backward is right." in notebook(LINEAR.format(line=f"--inputs {inputs}")).text
+        ran = notebook(LINEAR.format(line=f"--inputs {inputs}"))
+        assert says(ran.text, "views.headline.right", function="LinearFunction")
     assert notebook("%gradcheck linear(a, w)").result.result.verdict == "right"
     assert notebook("%gradcheck linear(a, weight=w, bias=bias)").result.result.verdict == "right"
     assert notebook("gradcheck(linear, (a, w), eps=1e-6, atol=1e-4)").result.result is True
@@ -122,7 +124,7 @@ def mul(line: str, **parts: str) -> str:
 def test_mul_constant_is_right_in_three_forms(notebook, form: str) -> None:
     notebook("x = torch.randn(3, dtype=torch.double, requires_grad=True)")
     ran = notebook(mul("--inputs x, 3.5", **FORMS[form]))
-    assert "MulConstant: backward is right." in ran.text
+    assert says(ran.text, "views.headline.right", function="MulConstant")
     ran = notebook("MulConstant.apply(x, 2.0).sum().backward(); x.grad.tolist()")
     assert ran.result.result == [2.0, 2.0, 2.0]
 
@@ -154,7 +156,7 @@ def my_cube(x):
 def test_my_cube_is_right_to_second_order(notebook) -> None:
     notebook("x = torch.randn(3, dtype=torch.double, requires_grad=True)")
     ran = notebook(CUBE.format(returned="grad_output * dx + grad_dx * 6 * x"))
-    assert "MyCube: backward is right." in ran.text
+    assert says(ran.text, "views.headline.right", function="MyCube")
     report = notebook("report = %gradcheck my_cube(x)\nreport").result.result
     assert report.verdict == "right"
     assert report.order2 is not None
@@ -164,7 +166,7 @@ def test_my_cube_is_right_to_second_order(notebook) -> None:
 def test_my_cube_without_grad_dx_passes_for_its_first_output_and_fails_to_second_order(notebook) -> None:
     notebook("x = torch.randn(3, dtype=torch.double, requires_grad=True)")
     ran = notebook(CUBE.format(returned="grad_output * dx"))
-    assert "MyCube: backward is wrong" in ran.text  # its second output is ignored
+    assert says(ran.text, "views.headline.wrong_for", function="MyCube")  # its second output is ignored
     assert notebook("gradcheck(my_cube, (x,))").result.result is True
     assert notebook("torch.autograd.gradgradcheck(my_cube, (x,))").error is not None
     report = notebook("%gradcheck my_cube(x) --order 2").result.result

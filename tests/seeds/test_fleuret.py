@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from said import says
+
 KILL_HEAD = """\
 %%autograd_function {line}
 class KillHead(Function):
@@ -38,7 +40,7 @@ for k in range(5):
 def test_killhead_is_right(notebook) -> None:
     notebook("x = torch.empty(10, 20, dtype=torch.float64).uniform_(-1, 1).requires_grad_()")
     ran = notebook(KILL_HEAD.format(line="--inputs x, 4"))
-    assert "KillHead: backward is right." in ran.text
+    assert says(ran.text, "views.headline.right", function="KillHead")
     assert notebook("gradcheck(killhead, (x, 4), eps=1e-6, atol=1e-4)").result.result is True
 
 
@@ -99,13 +101,13 @@ v = torch.tensor([-1., 2., 5.]).double().requires_grad_()
 
 def test_the_absolute_product_is_right_away_from_its_kink(notebook) -> None:
     notebook(POINT.format(first=1))
-    assert "AbsProduct: backward is right." in notebook(ABS_PRODUCT).text
+    assert says(notebook(ABS_PRODUCT).text, "views.headline.right", function="AbsProduct")
 
 
 def test_at_the_kink_nobody_calls_it_wrong(notebook) -> None:
     notebook(POINT.format(first=0))
     ran = notebook(ABS_PRODUCT)
-    assert "backward is wrong" not in ran.text
+    assert not says(ran.text, "views.headline.wrong_for")
     assert "kink" in ran.text
     assert notebook("gradcheck(AbsProduct.apply, (u, v))").error is not None  # which is all that torch says
 
@@ -113,4 +115,4 @@ def test_at_the_kink_nobody_calls_it_wrong(notebook) -> None:
 def test_in_float32_the_check_says_that_digits_are_missing_or_agrees(notebook) -> None:
     notebook("x = torch.empty(4, 5).uniform_(-1, 1).requires_grad_()")
     ran = notebook(KILL_HEAD.format(line="--inputs x, 4"))
-    assert "backward is wrong" not in ran.text
+    assert not says(ran.text, "views.headline.wrong_for")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from nbautograd import messages
+from said import says
 
 LINEAR = """\
 %%autograd_function {line}
@@ -49,15 +48,15 @@ def test_the_right_backward_is_called_right(notebook) -> None:
     notebook(INPUTS)
     ran = notebook(linear("--inputs a, b"))
     assert ran.result.success
-    assert "LinearFunction: backward is right." in ran.text
+    assert says(ran.text, "views.headline.right", function="LinearFunction")
     assert ran.stdout == ""  # the check's own calls print nothing
 
 
 def test_the_wrong_backward_is_called_wrong_and_the_cause_named(notebook) -> None:
     notebook(INPUTS)
     ran = notebook(linear("--inputs a, b", WRONG))
-    assert "LinearFunction: backward is wrong for `weight`." in ran.text
-    assert "`input` is right." in ran.text
+    assert says(ran.text, "views.headline.wrong_for", function="LinearFunction", inputs="`weight`")
+    assert says(ran.text, "views.aside.right.one", inputs="`input`")
     assert "input.t().mm(grad_output)" in ran.text
     assert notebook("gradcheck(linear, (a, b))").error is not None  # torch says no as well
 
@@ -73,7 +72,7 @@ def test_on_a_matrix_that_is_not_square_the_wrong_backward_raises(notebook) -> N
     notebook("a = torch.ones(4, 2).double().requires_grad_()\nb = torch.ones(2, 3).double().requires_grad_()")
     ran = notebook(linear("--inputs a, b", WRONG))
     assert ran.result.success  # the error is the Function's; it stands in the report
-    assert "LinearFunction: an exception was raised" in ran.text
+    assert says(ran.text, "views.headline.raises", function="LinearFunction")
     assert "RuntimeError" in ran.text
 
 
@@ -94,9 +93,9 @@ def test_the_squeezed_bias_gradient_fails_for_one_output_feature(notebook, out_f
     )
     notebook(f"bias = torch.randn({out_features}).double().requires_grad_()")
     ran = notebook(linear("--inputs a, b, bias"))
-    assert ("backward is right" in ran.text) is (out_features == 3)
+    assert says(ran.text, "views.headline.right") is (out_features == 3)
     whole = notebook(linear("--inputs a, b, bias", grad_bias="grad_output.sum(0)"))
-    assert "backward is right" in whole.text
+    assert says(whole.text, "views.headline.right")
 
 
 EXP = """\
@@ -120,7 +119,7 @@ exp = Exp.apply
 def test_exp_that_saves_its_output(notebook) -> None:
     notebook("x = torch.Tensor([2]).squeeze().double().requires_grad_()")
     ran = notebook(EXP)
-    assert "Exp: backward is right." in ran.text
-    assert messages.text("views.evidence.order2.right") in ran.text
+    assert says(ran.text, "views.headline.right", function="Exp")
+    assert says(ran.text, "views.evidence.order2.right")
     ran = notebook("output = exp(x); output.backward(); x.grad.item()")
     assert ran.result.result == pytest.approx(7.38905609893065)

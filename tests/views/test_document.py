@@ -10,6 +10,7 @@ import torch
 from fn import Fn
 
 import nbautograd
+from nbautograd import messages
 from nbautograd.core.values import describe
 from nbautograd.views.builders import build, comparison
 from nbautograd.views.builders.blocks import chosen_blocks
@@ -77,7 +78,7 @@ def test_plain_data_keeps_kinds_and_leaves_out_defaults_and_what_only_stored_rep
 
 
 def test_a_pooled_picture_says_how_many_elements_a_cell_stands_for_stored_as_live() -> None:
-    block = "each cell shows the largest of 2 × 3 entries"
+    block = messages.text("views.panel.pooled", rows=2, cols=3)
     whole, part = describe("x", torch.ones(3, 4)), describe("x", torch.ones(64, 70))
     stored = [html(one) for one in (whole, part)]
     assert [block in page for page in stored] == [False, True]

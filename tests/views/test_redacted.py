@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from fn import Fn
+from said import says
 
 import nbautograd
 from nbautograd.core.display import Phrase, UserValue
@@ -83,7 +84,7 @@ def test_what_helps_is_in_it() -> None:
 
     report = nbautograd.inspect(Product, x, w)
     printed = str(report.redact())
-    assert printed.startswith("Product: backward is wrong for `a`.\n")
+    assert says(printed, "views.headline.wrong_for", function="Product", inputs="`a`")
     assert "[sign]" in printed
     assert "+ return grad_output * b, grad_output * a" in printed
     assert re.search(r"d output / d a +3×3 / 3×3 +differs +9/81", printed)

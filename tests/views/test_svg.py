@@ -7,6 +7,7 @@ from random import Random
 
 import torch
 from fn import Fn
+from said import says
 
 import nbautograd
 from nbautograd import messages
@@ -84,4 +85,4 @@ def test_a_document_that_is_too_long_is_folded_further():
     assert len(svg(graph)) > 20_000
     short = svg(graph, most=8_000, notes=False)
     assert len(short) <= 8_000
-    assert "252 nodes, drawn in" in " ".join(texts(short))
+    assert says(" ".join(texts(short)), "graphs.folded", nodes=252)

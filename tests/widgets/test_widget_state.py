@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from comm_wire import Wire, decoded, put, sync
+from said import pattern, says
 
 import nbautograd
 from nbautograd import messages
@@ -128,12 +129,12 @@ def test_python_sets_and_reads_the_selection(wire: Wire, samples: Any) -> None:
 
 
 def test_unknown_option_is_a_type_error_with_advice(wire: Wire, samples: Any) -> None:
-    with pytest.raises(TypeError, match=r"no option `tabs`. It knows: selection, tab"):
+    with pytest.raises(TypeError, match=pattern("widgets.unknown_option", name="tabs")):
         widget(samples.report(), tabs="calls")
 
 
 def test_no_view_is_a_type_error_with_advice(samples: Any) -> None:
-    with pytest.raises(CallError, match="no interactive view of a Finding"):
+    with pytest.raises(CallError, match=pattern("widgets.no_view", type="Finding")):
         samples.NOTE.widget()
 
 
@@ -144,7 +145,7 @@ def test_displayed_by_itself_it_takes_the_place_of_its_report(wire: Wire, sample
     assert f'class="nbautograd {view._anchor}"' in bundle["text/html"]
     assert wire.sent[-1][1]["state"] == {"_anchor": view._anchor}
     assert view._repr_mimebundle_()[0] == bundle
-    assert "LinearFunction: backward is right." in bundle["text/plain"]
+    assert says(bundle["text/plain"], "views.headline.right", function="LinearFunction")
 
 
 @pytest.mark.parametrize("where", ["VSCODE_PID", "google.colab", "__vsc_ipynb_file__"])

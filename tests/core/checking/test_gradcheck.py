@@ -12,6 +12,7 @@ import torch
 from fn import Fn
 from functions_checked import Exp, LinearWrong
 from own_mistakes import normal
+from said import pattern
 
 import nbautograd
 from nbautograd import gradcheck, jacobian, messages
@@ -34,7 +35,7 @@ def test_an_object_of_a_function_is_not_taken_for_one_of_old_torch():
 
     with pytest.raises(CallError, match=r"pass Exp\.apply"):
         gradcheck(Exp(), normal(2))
-    with pytest.raises(CallError, match=r"style of old torch"):
+    with pytest.raises(CallError, match=pattern("checking.legacy", name="Old")):
         gradcheck(Old(), normal(2))
 
 

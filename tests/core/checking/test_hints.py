@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fn import Fn
 from own_mistakes import draw
+from said import pattern
 
 import nbautograd
 from nbautograd.core.checking.repair import search
@@ -23,7 +24,7 @@ def first(hints: str) -> nbautograd.types.Finding:
 def test_none_tells_only_which_gradient_is_wrong() -> None:
     found = first("none")
     assert (found.code, found.line, found.fix) == ("wrong_unclassified", None, None)
-    assert found.message == "The gradient of `b` is wrong."
+    assert found.params["input"] == "b"
 
 
 def test_what_tells_the_cause_and_no_place_and_no_advice() -> None:
@@ -51,5 +52,5 @@ def test_no_time_is_spent_on_a_fix_that_nobody_wants(hints: str, monkeypatch: py
 
 
 def test_a_word_that_is_no_hint_is_refused_with_advice() -> None:
-    with pytest.raises(CallError, match='"none", "what", "where" or "fix"'):
+    with pytest.raises(CallError, match=pattern("checking.hints_unknown")):
         nbautograd.gradcheck(MeanOfProduct, (draw(3), draw(3)), hints="all")

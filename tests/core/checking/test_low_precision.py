@@ -135,12 +135,11 @@ def test_the_error_that_is_said_is_the_one_that_is_measured():
     torch.manual_seed(3)
     x = (3 * torch.randn(4, 9, dtype=torch.float64)).requires_grad_()
     found = gradcheck(SoftmaxSavedInFewBytes, (x,), order=1).findings[0]
-    percent = float(re.search(r"off by up to (\S+) %", found.message)[1])
+    percent = float(re.search(r"(\S+) %", found.message)[1])
     v = torch.randn_like(x)
     wrong, right = (torch.autograd.grad(f(x), x, v)[0] for f in (SoftmaxSavedInFewBytes.apply, lambda t: t.softmax(-1)))
     error = 100 * float((wrong - right).abs().max() / right.abs().max())
     assert error / 3 < percent < 3 * error  # other gradients arrive here than in the check
-    assert "digits" not in found.message
 
 
 # The formula of backward is right, and what it is given has three digits.

@@ -59,12 +59,9 @@ def test_a_gradient_of_unwritten_memory_is_wrong_whatever_lay_there(cls, inputs,
     del rubbish
     report = nbautograd.gradcheck(cls, inputs, order=1)
     assert report.verdict == "wrong"
-    assert [f.message_id for f in report.findings] == ["causes.gradient_never_written"]
-    name = entry.partition("[")[0]
-    assert f"The gradient of `{name}` is computed from memory that was never written, for example at `{entry}`" in flat(
-        report
-    )
-    fix = report.findings[0].fix
+    (found,) = report.findings
+    assert (found.message_id, found.params["name"] + found.params["entry"]) == ("causes.gradient_never_written", entry)
+    fix = found.fix
     assert (None if fix is None else fix.source.strip()) == MENDED[cls]
 
 

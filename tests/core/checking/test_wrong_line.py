@@ -189,23 +189,23 @@ CASES = [
         (draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)),
         "gs = p * (gp - (gp * p).mean(-1, keepdim=True))",
         "gradient",
-        "gradient of `scores`",
+        "`scores`",
     ),
     (Approximate, (draw(5),), "return g * slope_of(x)", "derivative", "`slope_of(x)`"),
-    (Biweight, (BENT, 0.5, 2.0), "inlier = r.abs() < c", "value", "in place of `inlier`"),
+    (Biweight, (BENT, 0.5, 2.0), "inlier = r.abs() < c", "value", "`inlier`"),
     (
         SoftCap,
         (draw(4, 3, seed=1), draw(5, 3, seed=2), draw(5, 3, seed=3)),
         "ds = ds * (1 - torch.tanh(capped / 2) ** 2)",
         "value",
-        "in place of `torch.tanh(capped / 2)`",
+        "`torch.tanh(capped / 2)`",
     ),
     (
         Gated,
         (draw(3, 4, seed=3), torch.ones(3, 2, dtype=torch.float64).requires_grad_()),
         "dg = grad_output * g * (1 - g)",
         "gradient",
-        "gradient of `g` (line 3)",
+        "`g` (line 3)",
     ),
     (InAHelper, (draw(4, 3), draw(5, 3, seed=1), draw(5, 2, seed=2)), "gs = _third(p, g @ v.t())", "gradient", ""),
     (
@@ -213,14 +213,14 @@ CASES = [
         (draw(4), draw(4, seed=1).detach()),
         "gz = gz * slopes[turn] * w",
         "gradient",
-        "gradient of `states[-1] * w`",
+        "`states[-1] * w`",
     ),
     (InPlace, (draw(4, 3), torch.tensor([1, 0, 2, 2])), "out[torch.arange(len(target)), target] = 1 / len(target)",
      "", ""),
     # the gradient itself: any line up to the return may be meant
     (Centred, (draw(6, 3),), "return part + 0.25 * (part.mean(0) - g.mean(0))", "", ""),
     # what `base` is, and `weight`, is right for a square alone
-    (PowerOf, (draw(6), 2), "return g * ctx.p * weight * x.sign(), None", "gradient", "gradient of `base`"),
+    (PowerOf, (draw(6), 2), "return g * ctx.p * weight * x.sign(), None", "gradient", "`base`"),
 ]  # fmt: skip
 
 

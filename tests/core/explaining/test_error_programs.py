@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import textwrap
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from gradient_errors import FINITE, MISLEADING, OTHERS, PROGRAMS, QUIET, SYMPTOMS, Case, cases
+from said import pattern
 
 from nbautograd import explain, messages
 from nbautograd.core.explaining import explain as rooms
@@ -359,61 +361,61 @@ SAID = {
     "a write by what detach() gives": (
         "w = torch.ones(3, requires_grad=True)\np = w.sigmoid()\n"
         "def less():\n    v = p.detach()\n    v -= v.mean()\n    return v\n(p * less()).sum().backward()\n",
-        ("Line 7", "what `detach()` gives"),
-        ("`.detach()` what is carried on",),
+        (pattern("explain.in_place.changed", line=7), pattern("explain.in_place.rule")),
+        (pattern("explain.freed.rule"),),
     ),
     "gradients of one input, then of the other": (
         "a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)\nf, g = a.exp(), b.exp()\n"
         "loss = f.sum() + g.sum()\n"
         "torch.autograd.grad(loss, [a])\ntorch.autograd.grad(loss, [b])\ng.mean().backward()\n",
-        ("An earlier backward (line 7",),
+        (pattern("explain.freed.earlier"), r"\(line 7"),
         ("line 6",),
     ),
     "a draw within a sum": (
         "w, s = torch.zeros(2, requires_grad=True), torch.ones(2, requires_grad=True)\n"
         "y = w + torch.distributions.Normal(torch.zeros(2), s).sample()\ntorch.autograd.grad(y.sum(), [w, s])\n",
-        ("what that computes has no graph",),
+        (pattern("explain.no_grad.inside"),),
         ("its result",),
     ),
     "another leaf than the one that is written into": (
         "w, several = torch.ones(2, requires_grad=True), [torch.ones(2, requires_grad=True)]\nseveral[0].add_(w)\n",
-        ("only under `torch.no_grad()`",),
-        ("changes `w`",),
+        (pattern("explain.leaf.rule"),),
+        (pattern("explain.leaf.what", name="w"),),
     ),
     "a result of what is named": (
         "h = torch.ones(2, requires_grad=True) * 2\n(h * 2).requires_grad_(False)\n",
-        ("whose `requires_grad` may be set",),
-        ("`h` was computed",),
+        (pattern("explain.not_a_leaf.rule"),),
+        (pattern("explain.not_a_leaf.what", name="h"),),
     ),
     "an infinity that is masked into a NaN": (
         "x = torch.ones(2, 2, requires_grad=True)\ns = x.masked_fill(torch.eye(2).bool(), -torch.inf)\n"
         "loss = (s @ torch.zeros(2, 1)).sum()\nloss.backward()\n",
-        ("The first NaN comes out of",),
-        ("already holds",),
+        (pattern("explain.not_finite.forward", what="NaN"),),
+        (pattern("explain.not_finite.came_in"),),
     ),
     "a NaN in what is handed over": (
         "x = torch.tensor([1.0, float('nan')])\nloss = nn.Linear(2, 1)(x).sum()\nloss.backward()\n",
-        ("comes out of `tensor` in line 3",),
+        (pattern("explain.not_finite.forward", op="tensor", line=3),),
         ("`linear`",),
     ),
     "an infinity that becomes a NaN further on": (
         "x = torch.tensor([4.0, 1.0], requires_grad=True)\n"
         "((x * torch.tensor([1.0, 0.0])).pow(0.5)).sum().backward()\n",
-        ("the first Inf of the backward", "backward makes NaN of it"),
+        (pattern("explain.not_finite.backward", what="Inf"), pattern("explain.not_finite.became")),
         (),
     ),
     "an argument of a star, and two returns": (
         SQUARE + "x, w = torch.ones(2, 3, requires_grad=True), torch.ones(3, requires_grad=True)\n"
         "Scaled.apply(x, w, torch.ones(1)).sum().backward()\n",
-        ("returns for `ws[0]` a gradient of shape 2, and",),
+        (pattern("explain.returned_shape.what", argument="ws[0]", got="2"),),
         (),
     ),
     "a write on another thread": (
         "import threading\ny = torch.ones(3, requires_grad=True).exp()\n"
         "other = threading.Thread(target=y.detach().zero_)\n"
         "other.start()\nother.join()\ny.sum().backward()\n",
-        ("does not see other threads",),
-        ("changed `y` in place",),
+        (pattern("explain.unseen"),),
+        (pattern("explain.in_place.changed", tensor="`y`"),),
     ),
 }
 
@@ -425,9 +427,9 @@ def test_a_sentence_is_said_only_where_it_was_seen(name):
     found = explain(lambda: run(), apart=False)
     if found.code.startswith("in_place") and not SHOWS_SAVED:
         pytest.skip("this torch shows saved tensors only by unpacking them")
-    words = " ".join(str(found).split())
-    assert [part for part in said if part not in words] == []
-    assert [part for part in not_said if part in words] == []
+    words = str(found)
+    assert [part for part in said if not re.search(part, words)] == []
+    assert [part for part in not_said if re.search(part, words)] == []
 
 
 def test_the_line_that_removed_a_gradient_is_named_where_later_backwards_gave_none():
@@ -441,4 +443,4 @@ def test_the_line_that_removed_a_gradient_is_named_where_later_backwards_gave_no
 
     found = explain(main, apart=False)
     assert (found.code, found.did, found.tensor) == ("grad_none_removed", None, "m.weight")
-    assert "`m.zero_grad()`, set `m.weight.grad` to None" in str(found)
+    assert "`m.zero_grad()`" in str(found)

@@ -11,6 +11,7 @@ from test_graph_folding import is_acyclic, transformer
 from torch import nn
 
 import nbautograd
+from nbautograd import messages
 from nbautograd.core.graphs.folding import fold_to, open_boxes
 from nbautograd.core.graphs.segments import LEAST_SAVED, find_repeats
 from nbautograd.views.layout import layout
@@ -65,7 +66,10 @@ def test_frozen_parts_are_a_repeat_of_their_own_that_says_which_they_are():
     model[:5].requires_grad_(False)
     graph = nbautograd.graph(model(torch.ones(2, 4, 8, 8, requires_grad=True)).sum(), names=model)
     found = [(str(node.name), node.frozen) for node in fold_to(graph, 300).nodes if node.repeats]
-    assert found == [("5–11 ResidualBlock ×7 · 13 nodes each", False), ("0–4 ResidualBlock ×5 · 7 nodes each", True)]
+    assert found == [
+        (messages.text("graphs.repeat_group", name=name, count=count), frozen)
+        for name, count, frozen in (("5–11 ResidualBlock ×7", 13, False), ("0–4 ResidualBlock ×5", 7, True))
+    ]
 
 
 def test_nan_in_a_part_is_counted():

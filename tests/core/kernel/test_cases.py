@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from kernels import function
+from said import pattern
 from torch import Tensor
 
 from nbautograd import compare
@@ -104,11 +105,15 @@ def test_cases_may_differ_in_what_requires_grad() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
-    [([], "at least one"), ([("a", torch.ones(2)), ("a", torch.ones(3))], "a"), ([torch.ones(2)], "a pair of a name")],
+    ("given", "key"),
+    [
+        ([], "cases_alike"),
+        ([("a", torch.ones(2)), ("a", torch.ones(3))], "cases_alike"),
+        ([torch.ones(2)], "case_unfit"),
+    ],
 )
-def test_cases_that_are_none_are_refused(given: Any, says: str) -> None:
-    with pytest.raises(CallError, match=says):
+def test_cases_that_are_none_are_refused(given: Any, key: str) -> None:
+    with pytest.raises(CallError, match=pattern(f"compare.{key}")):
         compare(torch.sin, torch.sin, cases=given)
 
 
@@ -218,9 +223,9 @@ def test_a_kernel_that_reads_memory_in_order_is_wrong_in_each_layout(layout: str
     assert [(case.change, case.verdict) for case in report.cases] == [(layout, "wrong")]
 
 
-@pytest.mark.parametrize(("layout", "words"), [("diagonal", "no memory layout"), ("channels_last", "changes nothing")])
-def test_a_layout_that_is_none_is_refused(layout: str, words: str) -> None:
-    with pytest.raises(CallError, match=words):
+@pytest.mark.parametrize(("layout", "key"), [("diagonal", "layout_unknown"), ("channels_last", "layout_unfit")])
+def test_a_layout_that_is_none_is_refused(layout: str, key: str) -> None:
+    with pytest.raises(CallError, match=pattern(f"compare.{key}", given=layout)):
         compare(torch.tanh, torch.tanh, torch.ones(3), layouts=[layout])
 
 
