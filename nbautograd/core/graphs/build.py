@@ -175,13 +175,13 @@ class Walk:
 
     def _describe(self) -> list[Node]:
         describer = Describer(self.names, SavedReader(self.names.label), self._read)
-        labels = {i: self.names.label(leaf) for i, leaf in enumerate(self.leaves) if leaf is not None}
+        homes = {i: self.names.homes.get(id(leaf), []) for i, leaf in enumerate(self.leaves) if leaf is not None}
         frozen = self._frozen()
         ops = [str(node.name()) for node in self.live]
-        scopes = infer_scopes(labels, self.numbers(), self.following, self.names.modules, ops, frozen)
+        scopes = infer_scopes(homes, self.numbers(), self.following, self.names.modules, ops, frozen)
         exact = exact_modules(self.sequence, self.names.paths)
         if exact:  # watched while it ran: nothing is guessed, but for the leaves
-            scopes = {i: scope for i, scope in scopes.items() if i in labels} | {i: m.scope for i, m in exact.items()}
+            scopes = {i: scope for i, scope in scopes.items() if i in homes} | {i: m.scope for i, m in exact.items()}
         outputs: dict[int, tuple[int, ...]] = {}
         for position, (root, _) in enumerate(self.roots):
             if root is not None:
@@ -198,7 +198,7 @@ class Walk:
         return nodes
 
     def _frozen(self) -> dict[int, str]:
-        """Return for each node the frozen parameter that it saved: it tells the module, as no leaf does."""
+        """Return for each node that saved a frozen parameter its module, which no leaf tells."""
         found = {}
         for i, node in enumerate(self.live):
             for name in () if self.leaves[i] is not None else raw_slot_names(type(node)):
@@ -206,7 +206,7 @@ class Walk:
                     tensor = saved_peek(slot)[0]
                     weight = tensor if tensor is None or tensor._base is None else tensor._base
                     if weight is not None and id(weight) in self.names.module_of and not weight.requires_grad:
-                        found[i] = self.names.label(weight)
+                        found[i] = self.names.homes.get(id(weight), [])[0]
         return found
 
     def numbers(self) -> list[int]:

@@ -12,13 +12,13 @@ from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.segments import (
     CONTAINERS,
-    LISTS,
     MOST_OPS,
     Segment,
     common_path,
     find_repeats,
     inner_order,
     module_segments,
+    modules_around,
     named_repeat,
     op_name,
     ops_beside,
@@ -89,21 +89,21 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
     Leaves are not counted. Custom Functions keep boxes of their own where that is possible; whole repeats are drawn
     only where their parts are too many, and what lies beside those is as whole as they are.
     """
-    whole = graph.scopes.keys() - {path.rpartition(".")[0] for path in graph.scopes}
-    levels = {path: _level(graph, path) for path in graph.scopes}
-    inmost = max(path.count(".") for path in graph.scopes) + 2
+    simple = graph.scopes.keys() - {path.rpartition(".")[0] for path in graph.scopes}
+    closed = _mostly_ops(graph, simple)
+    deepest = max(path.count(".") + 1 for path in graph.scopes)
     beside = {run.path for run in runs}
     repeated = {path for path in graph.scopes if path.rpartition(".")[0] in beside}
     for functions in (False, True):
         best: list[Segment] = []
         least = (0, False, 0)  # the largest part, whole repeats, all that is undivided
         for repeats in ([], runs):
-            for depth in range(1, max(levels.values()) + 1):
-                kept = whole | {p for p, level in levels.items() if level == depth and graph.scopes[p] not in LISTS}
-                kept |= repeated if repeats else set()
-                found = _join_between(graph, module_segments(graph, inmost, repeats, kept, functions))
+            kept = repeated if repeats else set[str]()
+            for depth in range(1, deepest + 1):
+                found = _join_between(graph, module_segments(graph, depth, repeats, simple | kept, functions))
                 if len(found) + len(graph.roots) > min(most, OPENING):
-                    found = _join_singles(graph, found)
+                    found = module_segments(graph, depth, repeats, closed | kept, functions)
+                    found = _join_singles(graph, _join_between(graph, found))
                 if len(found) + len(graph.roots) > most:
                     break
                 parts = [(len(segment.nodes) // segment.times, len(segment.nodes)) for segment in found]
@@ -115,9 +115,14 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
     return []
 
 
-def _level(graph: AutogradGraph, path: str) -> int:
-    names = path.split(".")
-    return sum(graph.scopes[".".join(names[:k])] not in LISTS for k in range(1, len(names) + 1))
+def _mostly_ops(graph: AutogradGraph, simple: Collection[str]) -> set[str]:
+    """Return the modules that are not worth opening: of whose nodes less than half lie in modules made of others."""
+    all_nodes, inside = Counter[str](), Counter[str]()
+    for i in inner_order(graph):
+        around = [path for path in modules_around(graph, graph.nodes[i].scope) if path not in simple]
+        all_nodes.update(around)
+        inside.update(around[:-1])
+    return {*simple, *[path for path, count in all_nodes.items() if 2 * inside[path] < count]}
 
 
 def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
@@ -139,10 +144,7 @@ def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
 
 
 def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
-    """Join boxes of one node that follow one another in one module, named after it where they are all of it.
-
-    Those of two modules would split both.
-    """
+    """Join boxes of one node that follow one another in one module; those of two modules would split both."""
     found: list[Segment] = []
 
     def module(segment: Segment) -> str | None:
@@ -152,21 +154,13 @@ def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
 
     for path, group in groupby(segments, key=module):
         some = list(group)
-        nodes = [i for segment in some for i in segment.nodes]
-        if path and len(nodes) > 1 and _is_one_call(graph, path, nodes):
-            found.append(Segment(path, nodes))
-        elif path is not None and len(nodes) > 1:
+        if path is not None and len(some) > 1:
+            nodes = [i for segment in some for i in segment.nodes]
             names = list(dict.fromkeys(segment.path or op_name(graph.nodes[segment.nodes[0]]) for segment in some))
             found.append(Segment("", nodes, 1, ", ".join(names[:MOST_OPS]) + (", …" if len(names) > MOST_OPS else "")))
         else:
             found += some
     return found
-
-
-def _is_one_call(graph: AutogradGraph, path: str, nodes: Sequence[int]) -> bool:
-    inside = [i for i in inner_order(graph) if f"{graph.nodes[i].scope}.".startswith(f"{path}.")]
-    depth = path.count(".")
-    return inside == nodes and len({graph.nodes[i].calls[depth : depth + 1] for i in nodes}) == 1
 
 
 def _with_repeats(graph: AutogradGraph, runs: Sequence[Segment]) -> list[Segment]:
@@ -376,7 +370,7 @@ def _segments_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
 
 
 def _modules_inside(graph: AutogradGraph, segment: Segment) -> list[Segment]:
-    first = segment.path.count(".") + 2 if segment.path else 1
+    first = len(modules_around(graph, segment.path)) + 1
     deepest = max((graph.nodes[i].scope.count(".") + 1 for i in segment.nodes), default=0)
     runs: list[Segment] | None = None
     found = [segment]

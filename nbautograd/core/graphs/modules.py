@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -134,7 +134,7 @@ Following = Sequence[Sequence[tuple[int, int, int]]]
 
 
 def infer_scopes(
-    labels: Mapping[int, str],
+    homes: Mapping[int, Sequence[str]],
     numbers: Sequence[int],
     following: Following,
     modules: Mapping[str, str],
@@ -144,25 +144,24 @@ def infer_scopes(
     """Find the path of the module that made each node.
 
     Args:
-        labels: leaf -> path of the parameter.
+        homes: leaf -> paths of the modules whose own parameter it is.
         numbers: sequence number of each node.
         following: for each node (target, ...) of its edges.
         modules: module path -> type name.
         ops: name of each node.
-        frozen: node -> path of a parameter that it saved and that needs no gradient.
+        frozen: node -> path of the module of a parameter that it saved and that needs no gradient.
 
     Returns:
         Node -> module path, for the nodes inside a module.
     """
-    owners = {i: _owner(label, modules) for i, label in labels.items()}
-    if not modules or all(owner is None for owner in owners.values()):
+    owners = {i: paths[0] for i, paths in homes.items() if paths}
+    if not owners:
         return {}
-    inner = sorted((i for i in range(len(numbers)) if i not in labels), key=numbers.__getitem__)
-    known = {i: owner for i, label in frozen.items() if (owner := _owner(label, modules))}
-    handed = {i for i in inner if len(following[i]) == 1 and not any(word in ops[i].lower() for word in MEETS)}
-    scopes = _between(inner, {**known, **_scopes_of_parameters(inner, following, owners, handed)})
+    inner = sorted((i for i in range(len(numbers)) if i not in homes), key=numbers.__getitem__)
+    known = {i: owner for i, owner in frozen.items() if owner}
+    scopes = _between(inner, {**known, **_scopes_of_parameters(inner, following, homes, modules, ops)})
     scopes.update(_ends_of_parts(inner, scopes, modules, ops))
-    return {**scopes, **{i: owner for i, owner in owners.items() if owner}}
+    return {**scopes, **owners}
 
 
 def scope_types(nodes: Sequence[Node], modules: Mapping[str, str]) -> dict[str, str]:
@@ -172,25 +171,35 @@ def scope_types(nodes: Sequence[Node], modules: Mapping[str, str]) -> dict[str, 
     return {path: modules.get(path, "") for path in sorted(met)}
 
 
-def _owner(label: str, modules: Mapping[str, str]) -> str | None:
-    path, dot, _ = label.rpartition(".")
-    return path if dot and path in modules else None
-
-
 def _scopes_of_parameters(
-    inner: Sequence[int], following: Following, owners: Mapping[int, str | None], handed: Container[int]
+    inner: Sequence[int],
+    following: Following,
+    homes: Mapping[int, Sequence[str]],
+    modules: Mapping[str, str],
+    ops: Sequence[str],
 ) -> dict[int, str]:
-    """Return the scopes of what uses a parameter, or what became of one in a node that only hands it on."""
+    """Return the scopes of what uses a parameter, or what became of one in a node that only hands it on.
+
+    Of the modules that share one the one that is called as the op is, as ``Embedding``; else they use it in turn.
+    """
     known: dict[int, str] = {}
+    uses = Counter[int]()
     for i in inner:
         found = []
         for target, _, _ in following[i]:
-            scope = owners[target] if target in owners else known.get(target) if target in handed else None
-            if scope is not None:
-                found.append(scope)
+            if paths := homes.get(target):
+                turn = paths[min(uses[target], len(paths) - 1)]
+                found.append(next((path for path in paths if _is_called(ops[i], modules[path])), turn))
+                uses[target] += 1
+            elif target in known and len(following[target]) == 1 and not any(w in ops[target].lower() for w in MEETS):
+                found.append(known[target])
         if found:
-            known[i] = found[0] if len(found) == 1 else common_path(found)
+            known[i] = common_path(found)
     return known
+
+
+def _is_called(op: str, module: str) -> bool:
+    return op.lower().startswith(module.lower())
 
 
 def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
@@ -212,42 +221,58 @@ def _between(inner: Sequence[int], known: Mapping[int, str]) -> dict[int, str]:
 def _ends_of_parts(
     inner: Sequence[int], scopes: Mapping[int, str], modules: Mapping[str, str], ops: Sequence[str]
 ) -> dict[int, str]:
-    """Give the parts of a container the ops beside what is known of them that are their own.
-
-    Of equal parts, such as residual blocks with their ``relu(x + y)``, those at their ends: between two parts lies the
-    end of the first or the beginning of the second, and it is the end where the same ops follow the last part too. Of
-    parts without parameters the ops that are called as they, such as ``Relu`` in ``Sequential(Conv2d, ReLU)``.
-    """
+    """Give the parts of a container the ops beside what is known of them that are their own."""
+    made, where = [ops[i] for i in inner], [scopes.get(i, "") for i in inner]
     met: dict[str, list[int]] = {}  # by module, where its nodes are
-    for at, i in enumerate(inner):
-        names = scopes.get(i, "").split(".")
-        for depth in range(1, len(names) + 1 if names[0] else 1):
+    for at, scope in enumerate(where):
+        names = scope.split(".")
+        for depth in range(1, len(names) + 1 if scope else 1):
             met.setdefault(".".join(names[:depth]), []).append(at)
     children: dict[str, list[str]] = {}
     for path in filter(None, modules):
         children.setdefault(path.rpartition(".")[0], []).append(path)
     found: dict[int, str] = {}
     for container, parts in children.items():
-        if modules.get(container) not in CONTAINERS or not any(part in met for part in parts):
-            continue
-        if len(parts) > 1 and len({modules[part] for part in parts}) == 1:
-            there = [part for part in parts if part in met]  # frozen ones at the beginning are not
-            places = [met[part] for part in there]
-            if len(there) > 1 and all(one[-1] < two[0] for one, two in pairwise(places)):
-                ends = [inner[one[-1] + 1 : two[0]] for one, two in pairwise(places)]
-                names = [ops[i] for i in ends[0]]
-                ends.append(inner[places[-1][-1] + 1 :][: len(names)])
-                if all([ops[i] for i in end] == names for end in ends):
-                    found.update((i, part) for end, part in zip(ends, there, strict=True) for i in end)
-        elif modules.get(container) == "Sequential":
-            places = [met.get(part, []) for part in parts]
-            known = [k for k, place in enumerate(places) if place]
-            beside = [(1, places[k][-1], parts[k + 1 : after]) for k, after in pairwise([*known, len(parts)])]
-            for way, last, silent in (*beside, (-1, places[known[0]][0], parts[: known[0]][::-1])):
-                for at, part in enumerate(silent, start=1):
-                    i = inner[last + way * at] if 0 <= last + way * at < len(inner) else -1
-                    outside = i >= 0 and f"{container}.".startswith(f"{scopes.get(i) or container}.")
-                    if not outside or not ops[i].lower().startswith(modules[part].lower()):
-                        break
-                    found[i] = part
-    return found
+        there = [part for part in parts if part in met]  # frozen ones at the beginning are not
+        if there and modules.get(container) in CONTAINERS:
+            if len(parts) > 1 and len({modules[part] for part in parts}) == 1:
+                found.update(_equal_ends(made, there, [met[part] for part in there]))
+            elif modules[container] == "Sequential":
+                places = [(part, met.get(part, [])) for part in parts]
+                found.update(_silent_parts(made, where, container, places, modules))
+    return {inner[at]: part for at, part in found.items()}
+
+
+def _equal_ends(
+    made: Sequence[str], parts: Sequence[str], places: Sequence[Sequence[int]]
+) -> Iterator[tuple[int, str]]:
+    """Yield what follows equal parts, such as residual blocks with their ``relu(x + y)``, where it is the same.
+
+    Between two parts lies the end of the first or the beginning of the second: it is the end where the same ops follow
+    the last part too.
+    """
+    if any(one[-1] > two[0] for one, two in pairwise(places)):
+        return
+    ends = [range(one[-1] + 1, two[0]) for one, two in pairwise(places)]
+    ends += [range(places[-1][-1] + 1, places[-1][-1] + 1 + len(end)) for end in ends[:1]]
+    if len({tuple(made[end.start : end.stop]) for end in ends}) == 1:
+        yield from ((at, part) for end, part in zip(ends, parts, strict=True) for at in end)
+
+
+def _silent_parts(
+    made: Sequence[str],
+    where: Sequence[str],
+    container: str,
+    parts: Sequence[tuple[str, Sequence[int]]],
+    modules: Mapping[str, str],
+) -> Iterator[tuple[int, str]]:
+    """Yield of parts without parameters the ops called as they, such as ``Relu`` in ``Sequential(Conv2d, ReLU)``."""
+    known = [k for k, (_, places) in enumerate(parts) if places]
+    beside = [(1, parts[k][1][-1], parts[k + 1 : after]) for k, after in pairwise([*known, len(parts)])]
+    for way, last, silent in (*beside, (-1, parts[known[0]][1][0], parts[: known[0]][::-1])):
+        places = range(last + way, len(made) if way > 0 else -1, way)
+        for at, (part, _) in zip(places, silent, strict=False):
+            outside = f"{container}.".startswith(f"{where[at] or container}.")
+            if not outside or not _is_called(made[at], modules[part]):
+                break
+            yield at, part

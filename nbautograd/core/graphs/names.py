@@ -32,6 +32,7 @@ class Names:
         paths: id of a module -> its path.
         nodes: grad_fn of a tensor that is no leaf -> the tensor's name.
         wanting: name and tensor of all that need a gradient.
+        homes: id of a parameter -> paths of the modules whose own it is, several where it is shared.
         module_of: id of a parameter -> id of the outermost module that it was found in.
         explicit: True when tensors were named one by one, False when they are all variables of some code.
     """
@@ -43,6 +44,7 @@ class Names:
         self.paths: dict[int, str] = {}
         self.nodes: dict[Any, str] = {}
         self.wanting: list[tuple[str, torch.Tensor]] = []
+        self.homes: dict[int, list[str]] = {}
         self.module_of: dict[int, int] = {}
         # a module's or a notebook's whole namespace names much that this graph has nothing to do with
         self.explicit = names is not None and not (isinstance(names, Mapping) and "__name__" in names)
@@ -87,9 +89,11 @@ class Names:
             self.modules.setdefault(where, type(child).__name__)
             if where:
                 self.paths.setdefault(id(child), where)
-        for path, parameter in module.named_parameters():
-            self._name(prefix + path, parameter)
-            self.module_of.setdefault(id(parameter), id(module))
+            for own, parameter in child.named_parameters(recurse=False):
+                self._name(f"{where}.{own}".lstrip("."), parameter)
+                self.module_of.setdefault(id(parameter), id(module))
+                if home := self.paths.get(id(child)):
+                    self.homes.setdefault(id(parameter), []).append(home)
 
 
 class NamedTensors:

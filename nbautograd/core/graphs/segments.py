@@ -60,13 +60,13 @@ def module_segments(
     """Return the engine's order cut into calls of the modules at ``depth``; what is outside of them stays single.
 
     Args:
-        depth: 1 for the outermost modules.
+        depth: 1 for the outermost modules; lists of modules count as none.
         runs: repeats, kept whole unless one module's call holds all of their parts.
         whole: modules that are kept whole though they lie less deep.
         functions: True to fold custom Functions too; else each stays single.
         nodes: which nodes, that follow one another; all by default.
     """
-    homes = {path: _cut_path(path, depth, whole) for path in ("", *graph.scopes)}
+    homes = {path: _cut_path(graph, path, depth, whole) for path in ("", *graph.scopes)}
     inner = inner_order(graph) if nodes is None else nodes
     called = {i: _called(graph.nodes[i], homes, functions) for i in inner}
     run_of = {i: run for run in runs if _spans(run, called) for i in run.nodes}
@@ -92,12 +92,19 @@ def _spans(run: Segment, called: Mapping[int, tuple[str, int]]) -> bool:
     return len(calls) > 1 or not next(iter(calls))[0]
 
 
-def _cut_path(path: str, depth: int, whole: Collection[str]) -> str:
-    names = path.split(".")
-    for k in range(1, min(depth, len(names) + 1)):
-        if (outer := ".".join(names[:k])) in whole:
+def _cut_path(graph: AutogradGraph, path: str, depth: int, whole: Collection[str] = ()) -> str:
+    for outer in modules_around(graph, path):
+        depth -= 1
+        if not depth or outer in whole:
             return outer
-    return ".".join(names[:depth]) if len(names) >= depth else ""
+    return ""
+
+
+def modules_around(graph: AutogradGraph, path: str) -> list[str]:
+    """Return the modules that a path lies in and itself, outermost first, without lists, which nothing calls."""
+    names = path.split(".") if path else []
+    paths = [".".join(names[:k]) for k in range(1, len(names) + 1)]
+    return [outer for outer in paths if graph.scopes[outer] not in LISTS]
 
 
 def _called(node: Node, homes: Mapping[str, str], functions: bool = False) -> tuple[str, int]:
@@ -264,9 +271,9 @@ def op_name(node: Node) -> str:
 def _modules(graph: AutogradGraph, repeat: Segment) -> list[tuple[str, ...]]:
     """Return for each repetition the modules of its own that have made it, without what is made outside."""
     around = f"{repeat.path}." if repeat.path else ""
-    depth = around.count(".") + 1
+    depth = len(modules_around(graph, repeat.path)) + 1
     scopes = [graph.nodes[i].scope for i in repeat.nodes]
-    inside = [".".join(scope.split(".")[:depth]) if scope.startswith(around) else "" for scope in scopes]
+    inside = [_cut_path(graph, scope, depth) if scope.startswith(around) else "" for scope in scopes]
     return [tuple(dict.fromkeys(filter(None, part))) for part in sliced(inside, repeat.times)]
 
 

@@ -28,12 +28,21 @@ def test_a_wrapper_around_everything_is_looked_through():
     ]
 
 
-def test_boxes_of_one_op_that_are_joined_to_a_whole_module_are_called_by_its_name():
+def test_blocks_of_ops_stay_whole_the_one_with_a_branch_of_its_own_too():
     blocks = [models.ResidualBlock(2, 2, 1, nn.ReLU()) for _ in range(2)]
     model = nn.ModuleDict({"layer": nn.Sequential(*blocks, models.ResidualBlock(2, 4, 2, nn.ReLU()))})
     loss = model["layer"](torch.ones(1, 2, 8, 8, requires_grad=True)).log_softmax(1).exp().sin().sum()
     folded = fold_to(nbautograd.graph(loss, names=model), 300)
-    assert boxes(folded)[-2:] == ["layer.1 ResidualBlock", "layer.0 ResidualBlock"]
+    assert boxes(folded)[-3:] == [f"layer.{k} ResidualBlock" for k in (2, 1, 0)]
+
+
+def test_what_a_hook_adds_to_each_part_of_a_list_is_named_beside_the_parts_class():
+    model, _ = models.residual()
+    for layer in model.layers:
+        layer.register_forward_hook(lambda module, args, output: output * 2)
+    with nbautograd.watch_modules():
+        loss = model(torch.ones(3, 8)).sum()
+    assert boxes(fold_to(nbautograd.graph(loss, names=model), 300)) == ["Residual + Mul ×6"]
 
 
 def test_custom_functions_have_boxes_of_their_own_where_there_is_room():
@@ -81,7 +90,7 @@ COLUMNS = {
     "residual blocks in a dict": (
         lambda: models.residual(lambda parts: nn.ModuleDict(zip("abcdef", parts, strict=True))),
         [f"layers.{k}" for k in "fedcba"], []),
-    "language model": (models.language_model, [f"encoder.{path}" for path in LAYERS], []),
+    "language model, head tied": (models.language_model, ["head", *[f"encoder.{path}" for path in LAYERS]], []),
     "language model frozen": (
         lambda: models.language_model([0, 1]), [f"encoder.{path}" for path in LAYERS],
         ["encoder.layers.1", "encoder.layers.0"],
@@ -101,7 +110,7 @@ def test_a_model_opens_on_one_column_of_its_parts_none_of_which_is_torn(make, co
     kinds = [f"{path} {graph.scopes[path]}" for path in column]
     assert [name for name in boxes(folded) if name.split()[0] in column] == kinds
     assert [node.scope for node in folded.nodes if node.frozen] == frozen
-    assert torn(graph, folded) in ([], ["embedding"])  # whose weight is the head's too
+    assert torn(graph, folded) == []
     assert is_acyclic(folded)
     assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
 
