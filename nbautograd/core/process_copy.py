@@ -46,6 +46,7 @@ _LENGTH = struct.Struct("=Q")  # of a message in the pipe
 LONGEST_RUN = 120.0  # seconds; a thread that held a lock when the copy was made is not there to let go of it
 
 Tell = Callable[[Any], None]
+_copied = False  # True in a copy of a process
 
 
 class OutsideError(BaseException):
@@ -104,6 +105,8 @@ def in_copy(job: Callable[[], Any], longest: float = LONGEST_RUN, compiled: bool
             torch.compiler.set_stance("force_eager")  # of a process that has no other thread
         return job()
 
+    if _copied:  # already; a fenced one may make no other
+        return job()
     *_, answer = told_by_copy(apart, longest, fenced=True)
     if not (isinstance(answer, Refused) and answer.reason == "outside") or "torch._dynamo" in sys.modules:
         return answer
@@ -227,6 +230,8 @@ def _in_copy(job: Callable[[Tell], Any], writing: int, parent: int, fenced: bool
         pipe.write(_LENGTH.pack(len(message)) + message)
         pipe.flush()
 
+    global _copied
+    _copied = True
     try:
         import resource  # not on Windows, which has no fork either
 

@@ -166,7 +166,7 @@ def _places(cls: type) -> Iterator[StateName]:
     bases = [base for base in cls.__mro__ if not base.__module__.startswith("torch.") and base is not object]
     entries = (unwrap(vars(base).get(method)) for base in bases for method in METHODS)
     functions = [entry for entry in entries if isinstance(entry, FunctionType)]
-    bound = frozenset().union(*(_bound(function.__code__) for function in _calling(functions)))
+    bound = frozenset().union(*(names_bound(function.__code__) for function in calling(functions)))
     for base in bases:
         for name, value in list(vars(base).items()):
             if not name.startswith("__") and not callable(value):
@@ -176,13 +176,14 @@ def _places(cls: type) -> Iterator[StateName]:
             with contextlib.suppress(ValueError):  # an empty cell
                 yield _attribute(cell.cell_contents, cell, "cell_contents", variable in bound)
         known, partial = function.__globals__, functools.partial
-        for name in _names(function.__code__):
+        for name in names_of(function.__code__):
             if name in known and not callable(known[name]):
                 read, write = partial(known.__getitem__, name), partial(known.__setitem__, name)
                 yield StateName(_copied(known[name]), read, write, name in bound or ANY in bound)
 
 
-def _calling(functions: Iterable[FunctionType]) -> list[FunctionType]:
+def calling(functions: Iterable[FunctionType]) -> list[FunctionType]:
+    """Return functions, and those that they name or hold, however far away."""
     found: dict[FunctionType, None] = dict.fromkeys(functions)
     queue = deque(found)
     while queue:
@@ -205,7 +206,8 @@ _BINDERS = frozenset(("setattr", "globals", "vars", "exec", "eval", "__dict__", 
 
 
 @functools.lru_cache(1024)
-def _bound(code: CodeType) -> frozenset[str]:
+def names_bound(code: CodeType) -> frozenset[str]:
+    """Return the names outside its arguments that a code gives values."""
     codes = list(codes_in(code))
     steps = [step for one in codes for step in dis.get_instructions(one)]
     bound = {str(step.argval) for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")}
@@ -223,7 +225,8 @@ _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")
 
 
 @functools.lru_cache(1024)
-def _names(code: CodeType) -> tuple[str, ...]:
+def names_of(code: CodeType) -> tuple[str, ...]:
+    """Return the global names that a code reads or writes."""
     steps = itertools.chain(
         *map(dis.get_instructions, codes_in(code))
     )  # not ``co_names``: the ``t`` of ``x.t()`` is none
@@ -260,7 +263,7 @@ def names_outside(fn: Any, cls: type | None) -> Iterator[tuple[str, Any]]:
     entries = [fn, *(vars(base)[method] for base in bases for method in METHODS if method in vars(base))]
     for function in filter(lambda one: isinstance(one, FunctionType), map(unwrap, entries)):
         yield from closure(function).items()
-        for name in _names(function.__code__):
+        for name in names_of(function.__code__):
             if name in function.__globals__:
                 yield name, function.__globals__[name]
 

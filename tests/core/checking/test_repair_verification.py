@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import namedtuple
 from types import SimpleNamespace
 
 import pytest
@@ -182,12 +183,25 @@ def test_autograd_of_forward_counts_only_where_a_difference_bears_it_out() -> No
 
 
 HEADS, THREE = 4, 3
-SCALES, setting = [torch.tensor(0.7)], SimpleNamespace(k=0.7, alpha=0.25)
+SCALES, setting = [torch.tensor(0.7)], SimpleNamespace(k=0.7, alpha=0.25, half=0.5, one=1.0)
+SHAPE = namedtuple("SHAPE", "rows scale")(3, 0.7)
 rows = torch.ones(3, 3)  # a variable of the notebook, called as an argument of forward is
 
 
 def scale():
     return 1 / setting.k
+
+
+class Scales(Fn):
+    scale = 0.7
+
+
+class Inherits(Scales):
+    def forward(ctx, x):
+        return x * Inherits.scale
+
+    def backward(ctx, g):
+        return g
 
 
 OUTSIDE = [
@@ -197,10 +211,17 @@ OUTSIDE = [
     Fn.of("TimesWhatASettingLeaves", "x: return x * (1 - setting.k)", "g: return g"),
     Fn.of("TimesAnItem", "x: return x * SCALES[0]", "g: return g"),
     Fn.of("TimesAHelper", "x: return x * scale()", "g: return g"),
+    Fn.of("TimesHalf", "x: save(x); return x * x * setting.half", "g: (x,) = saved; return 2 * g * x"),
+    Fn.of("TimesOne", "x: save(x); return 0.5 * x * x * setting.one", "g: (x,) = saved; return 2 * g * x"),
+    Fn.of("TimesAField", "x: return x * SHAPE.scale", "g: return g"),
+    Inherits,
     Fn.of("AddedByASetting", "x: return torch.sub(x, x, alpha=setting.alpha)", "g: return g"),
 ]
 Untransposed = Fn.of("Untransposed", "rows: return rows.t() / HEADS", "g: return g / HEADS")
 OnCtx = Fn.of("OnCtx", "x: ctx.k = setting.k; return x * setting.k", "g: return g")
+Gelu = Fn.of("Gelu", "x: save(x); return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))",
+    "g: (x,) = saved; p = torch.exp(-x * x / 2) / math.sqrt(math.pi); "
+    "return g * (0.5 * (1 + torch.erf(x / math.sqrt(2))) + x * p)")  # fmt: skip
 WrittenOut = Fn.of("WrittenOut", "x: return x * 0.7 * x.shape[0]", "g: return g * len(g)")
 
 
@@ -210,9 +231,17 @@ WrittenOut = Fn.of("WrittenOut", "x: return x * 0.7 * x.shape[0]", "g: return g 
         *((one, []) for one in OUTSIDE),
         (Untransposed, ["return g.t() / HEADS"]),
         (OnCtx, ["return g * ctx.k"]),
+        (Gelu, ["p = torch.exp(-x * x / 2) / math.sqrt(math.pi) / 2 ** 0.5"]),
         (WrittenOut, ["return g * len(g) * 0.7"]),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_no_fix_holds_for_one_value_of_what_is_read_outside_the_function(function, fix) -> None:
     assert [one.source.strip() for one in fixes_of(function, draw(3, 3))] == fix
+    assert (setting, HEADS) == (SimpleNamespace(k=0.7, alpha=0.25, half=0.5, one=1.0), 4)
+
+
+def test_where_no_copy_of_the_process_can_be_made_no_fix_is_tried_with_other_settings() -> None:
+    report = nbautograd.gradcheck(OnCtx, draw(3, 3), order=1, budget=600.0)
+    assert report.verdict == "wrong"
+    assert [f.fix for f in report.findings if f.fix] == []

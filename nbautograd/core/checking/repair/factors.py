@@ -139,12 +139,6 @@ def _same(c: float, other: float) -> bool:
     return abs(c - other) <= RECOGNISED * abs(c)
 
 
-def comes_from(number: float, other: float) -> bool:
-    """Return True for another number, its square, what it lacks to one, or one of these turned over or negated."""
-    related = {other, other * other, 1 - other if 0 < other < 1 else other} - {0, 1, -1}
-    return number == other or any(_same(abs(number), abs(c) ** k) for c in related for k in (1, -1))
-
-
 def written(c: float) -> str | None:
     """Return a number as a formula has it, a fraction with pi or a root: ``"2 / pi ** 0.5"``; None for any other.
 

@@ -364,17 +364,6 @@ def names(script: Script) -> list[str]:
     return [n for n in dict.fromkeys(found) if not n.startswith("*")]
 
 
-def numbers_in(text: str) -> set[float]:
-    """Return the numbers that a text writes out, fractions of two of them as well."""
-    found: list[Any] = []
-    for node in ast.walk(user_source.parse(text)):
-        pair = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else (node,)
-        values: list[Any] = [getattr(n, "value", None) for n in pair]
-        values = [value for value in values if type(value) in (int, float)]
-        found += values if len(pair) == 1 else [values[0] / values[1]] if len(values) == 2 and values[1] else []
-    return set(map(float, found))
-
-
 def dims(function: Any) -> list[str]:
     """Return dimensions, and tuples of them, in a function's code, as text."""
     code = getattr(inspect.unwrap(function), "__code__", None)

@@ -17,16 +17,16 @@ from torch import Tensor
 
 from nbautograd.core import user_source
 from nbautograd.core.checking import other_points, phrases
+from nbautograd.core.checking.budget import interrupts
 from nbautograd.core.checking.diagnosis.predicates import Clues
 from nbautograd.core.checking.meant import handed_on
 from nbautograd.core.checking.other_arguments import constants_in
-from nbautograd.core.checking.outside_state import names_outside
 from nbautograd.core.checking.point import GIVEN, Point
 from nbautograd.core.checking.points import SINGLES, points
 from nbautograd.core.checking.prepared_inputs import DOUBLE, in_double
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.repair.bounds import indexes, reachable
-from nbautograd.core.checking.repair.factors import Factors, comes_from
+from nbautograd.core.checking.repair.factors import Factors
 from nbautograd.core.checking.repair.grammar import edits
 from nbautograd.core.checking.repair.kinds import ANY, SENTENCES
 from nbautograd.core.checking.repair.script import (
@@ -36,16 +36,17 @@ from nbautograd.core.checking.repair.script import (
     amplified,
     dims,
     names,
-    numbers_in,
     read,
     says_nothing,
     strangeness,
 )
-from nbautograd.core.checking.repair.values import KnownValues, Span, idle, noted_values, settings, span
+from nbautograd.core.checking.repair.settings import Setting, settings
+from nbautograd.core.checking.repair.values import KnownValues, Span, idle, noted_values, span
 from nbautograd.core.checking.repair.verification_points import ANOTHER_SHAPE, ODD, TIDY, Stage, Stages, stage
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.numerics import draws
 from nbautograd.core.numerics.compare import agree_bitwise
+from nbautograd.core.process_copy import in_copy
 from nbautograd.core.stumbles import any_errors, users_errors
 
 TRIES = 800.0  # calls of an edited backward on something small: about a third of a second
@@ -120,7 +121,6 @@ class Repair:
         if self.script is not None and away and indexes(self.script.tree):
             self.script = None
         self._stream, self._stages = points(self.problem), dict[str, Stages]()
-        self._outside: set[float] | None = None  # numbers that forward takes from outside, once they are asked for
         self._counts = set[int]()  # ids of the expressions that are, or may be, whole numbers
         self.right: frozenset[int] = frozenset()
         self.kept: frozenset[int] = frozenset()
@@ -169,26 +169,38 @@ class Repair:
             refuted = enough or says_nothing(text, script.text)
             refuted = refuted or self._large_enough(script, edit, stages, inputs)
             refuted = refuted or self._unseen(script, text, stages, inputs)
-            if not refuted and not self._from_outside(text, stages):
+            refuted = refuted or self._reads_variables(text)
+            if not refuted and self._holds_elsewhere(script.compiled(text), inputs):
                 found.append(Mended(script.tidied(edit.changes), inputs, edit.cost, tuple(edit.kind.split(BOTH))))
         return self._whole(found, stages, wrong)
 
-    def _from_outside(self, text: str, stages: Stages) -> bool:
-        """Return True for a change that writes out a number from outside the Function, or reads a name there.
-
-        There it may be another, and no point has another one. A name of forward's that backward lacks is such a name
-        where a variable of the notebook has it.
-        """
+    def _reads_variables(self, text: str) -> bool:
+        """Return True for a change that reads a variable of the notebook: it has the name of an argument of forward."""
         assert self.script is not None
-        user, new = self.script.function, numbers_in(text) - numbers_in(self.script.text)
         brought = user_source.names_read(user_source.parse(text)) - user_source.names_read(self.script.tree)
-        if any(isinstance(user.__globals__.get(name), (Tensor, int, float)) for name in brought):
-            return True
-        if new and self._outside is None:
-            read = (*names_outside(user, self.problem.cls), *vars(self.problem.cls).items())
-            named = {float(value) for name, value in read if type(value) in (int, float) and not name.startswith("__")}
-            self._outside = named | settings({id(at.point.inputs): at.point for at in stages}.values())
-        return any(comes_from(number, other) for number in new for other in self._outside or ())
+        variables = self.script.function.__globals__
+        return any(isinstance(variables.get(name), (Tensor, int, float)) for name in brought)
+
+    def _holds_elsewhere(self, backward: Callable[..., Any] | None, mended: frozenset[int]) -> bool:
+        """Return True for a change that is right where numbers are others that forward reads outside the Function.
+
+        They are others in a copy of the process alone, where nobody else reads them. Without one nothing holds.
+        """
+        assert self.problem.cls is not None
+        found = settings(self.problem.cls)
+
+        def holds(setting: Setting) -> bool:
+            for other in setting.others:
+                with setting.changed(other):
+                    at = stage(Point(self.problem, self.problem.fresh(), seed=self.problem.seed))
+                    if at is not None and at.original is not None:
+                        gradients = at.gradients(backward) if backward is not None else ""
+                        return not isinstance(gradients, str) and all(
+                            at.point.is_right(k, gradients[k]) is not False for k in mended
+                        )
+            return True  # forward takes no other
+
+        return not found or (not interrupts() and in_copy(lambda: all(map(holds, found))) is True)
 
     def _large_enough(self, script: Script, edit: Edit, stages: Stages, mended: frozenset[int]) -> bool:
         """Return True for a number that only has to be large enough, as the end of a loop: one more mends it too."""

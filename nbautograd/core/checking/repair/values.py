@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import ast
-import functools
-import inspect
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from types import CodeType, FrameType, ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from nbautograd.core import user_source
-from nbautograd.core.checking.point import Point
-from nbautograd.core.checking.prepared_inputs import copy
 from nbautograd.core.checking.repair.script import Script, places
 from nbautograd.core.checking.repair.verification_points import Stage
-from nbautograd.core.stumbles import hands_over, users_errors
+from nbautograd.core.stumbles import hands_over
 from nbautograd.core.trace import Trace, TracedCall
 from nbautograd.core.user_source import assigned, in_place, names_read, names_written, reached
 
@@ -140,47 +135,6 @@ def noted_values(script: Script, at: Stage) -> KnownValues:
         elif id(node) not in found.of:
             found.of[id(node)] = value(node.value) if isinstance(node, ast.Constant) else None
     return found
-
-
-def settings(points: Iterable[Point]) -> set[float]:
-    """Return the numbers that forward hands to torch at every point, and that no code it runs writes out.
-
-    A size or an argument is another number elsewhere. What is left comes from outside the Function: an attribute of a
-    configuration, an item of a list, what a helper returns.
-    """
-    found: set[float] | None = None
-    for point in points:
-        method: Any = getattr(point.problem.cls, "forward", None)
-        seen = set[float]()
-
-        def note(call: TracedCall, seen: set[float] = seen) -> Any:
-            frame, written = sys._getframe(), set[Any]()
-            while frame is not call.frame and frame.f_back is not None:  # a helper may write it out as well
-                frame = frame.f_back
-                written |= _written(frame.f_code)
-            if "item__" not in call.func.__name__:  # an index is counted
-                seen.update(number for number in _numbers(call.args) if number not in written)
-            return call.result
-
-        inputs = tuple(map(copy, point.inputs))
-        with users_errors(), Trace(getattr(inspect.unwrap(method), "__code__", None), after=note):
-            point.problem.call(inputs)
-            found = seen if found is None else found & seen
-        if not found:
-            break
-    return found or set()
-
-
-@functools.lru_cache(1024)
-def _written(code: CodeType) -> frozenset[float]:
-    return frozenset(c for c in user_source.constants(code) if isinstance(c, (int, float)))
-
-
-def _numbers(items: Iterable[Any]) -> Iterator[float]:
-    for item in items:
-        single = isinstance(item, Tensor) and item.numel() == 1 and not item.is_complex()
-        if single or (isinstance(item, (int, float)) and not isinstance(item, bool)):
-            yield float(item)
 
 
 def span(node: ast.expr | ast.stmt) -> Span:
