@@ -90,9 +90,6 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-YES_OR_NO = argparse.BooleanOptionalAction
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="nbautograd", description=text("command.help"), epilog=text("command.help.more"))
     parser.set_defaults(answer=None)
@@ -136,7 +133,7 @@ def _add_release(commands: Commands) -> None:
     freeze = _add(commands, "freeze", _freeze, more=True)
     freeze.add_argument("notebook", type=Path, metavar="NB.ipynb", help=text("command.help.freeze.notebook"))
     freeze.add_argument("-o", "--out", type=Path, metavar="OUT", help=text("command.help.freeze.out"))
-    freeze.add_argument("--execute", action=YES_OR_NO, default=None, help=text("command.help.freeze.execute"))
+    freeze.add_argument("--execute", action="store_true", help=text("command.help.freeze.execute"))
 
     release = _add(commands, "release", _release, more=True)
     release.add_argument("source", type=Path, nargs="*", metavar="SRC", help=text("command.help.release.source"))

@@ -33,14 +33,13 @@ class Count:
     large: int = 0
 
 
-def freeze(notebook: Path, out: Path | None, *, execute: bool | None) -> int:
+def freeze(notebook: Path, out: Path | None, *, execute: bool) -> int:
     """Write a copy of a notebook in which the live views are HTML that brings its own script and state.
 
     Args:
         notebook: an ``.ipynb`` file; it is not changed.
         out: the copy, ``.ipynb`` or ``.html``; None takes ``NAME.frozen.ipynb`` beside it.
-        execute: True runs the notebook, in memory; False takes the state that is stored in it; None runs it when it
-            stores none.
+        execute: True runs the notebook, in memory; False runs it when no live view is stored in it.
 
     Raises:
         CommandError: when the copy would be written over something that is not ours, when nothing can be frozen, or
@@ -50,7 +49,7 @@ def freeze(notebook: Path, out: Path | None, *, execute: bool | None) -> int:
     _require_free(notebook, target)
     content = read(notebook)
     failure = ""
-    if execute or (execute is None and not views(content)):
+    if execute or not views(content):
         print(text("command.freeze.running", path=notebook), flush=True)
         from nbautograd.widgets.encoding import FREEZING
 

@@ -163,7 +163,7 @@ def test_the_copy_lies_beside_and_the_notebook_stays(saved: Path, capsys: Any) -
 
 def test_a_page_needs_nothing_from_elsewhere(saved: Path) -> None:
     page = saved.with_suffix(".html")
-    assert freeze(saved, page, execute=None) == 0
+    assert freeze(saved, page, execute=False) == 0
     text = page.read_text(encoding="utf-8")
     assert '<script type="module">' in text
     assert 'src="http' not in text
@@ -185,8 +185,8 @@ def test_what_is_never_written_over(saved: Path, name: str, words: str) -> None:
 
 
 def test_nothing_to_freeze_is_said(tmp_path: Path, capsys: Any) -> None:
-    nbformat.write(content(output("<b>3</b>")), tmp_path / "plain.ipynb")
-    assert main(["freeze", "--no-execute", str(tmp_path / "plain.ipynb")]) == 1
+    nbformat.write(content(output("<b>3</b>"), models=models()), tmp_path / "plain.ipynb")
+    assert main(["freeze", str(tmp_path / "plain.ipynb")]) == 1
     assert says(capsys.readouterr().err, "command.freeze.nothing")
     assert main(["freeze", str(tmp_path / "missing.ipynb")]) == 1
     assert "No such file" in capsys.readouterr().err
@@ -210,7 +210,7 @@ def test_a_notebook_that_stores_no_views_is_run(tmp_path: Path, capsys: Any) -> 
     nbformat.write(notebook, tmp_path / "nb.ipynb")
     before = (tmp_path / "nb.ipynb").read_bytes()
     with pytest.raises(CommandError, match=pattern("command.cell_failed", path=tmp_path / "out.ipynb")):
-        freeze(tmp_path / "nb.ipynb", tmp_path / "out.ipynb", execute=None)
+        freeze(tmp_path / "nb.ipynb", tmp_path / "out.ipynb", execute=False)
     assert says(capsys.readouterr().out, "command.freeze.running")
     assert (tmp_path / "nb.ipynb").read_bytes() == before
     copy = nbformat.read(tmp_path / "out.ipynb", 4)

@@ -49,7 +49,7 @@ FAILED = [
     ("freeze", "."),
     ("freeze", "/"),
     ("freeze", "minor.ipynb"),
-    ("freeze", "--no-execute", "surrogate.ipynb", "-o", "o.html"),
+    ("freeze", "surrogate.ipynb", "-o", "o.html"),
     ("freeze", LONG),
     ("release", LONG),
     ("release", "es\x1bc.py"),
