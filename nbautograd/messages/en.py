@@ -1045,7 +1045,6 @@ SENTENCES: dict[str, str] = {
     "graphs.wrong": "The gradient of `{name}` is wrong, by the latest check of `{function}`, at {inputs}.",
     "graphs.wrong_inside": "✗ a wrong gradient inside",
     "graphs.changed_line": " ({by})",
-    "graphs.kept": "keeps {size}",
     "graphs.kept_in_all": "Kept for backward: {size}, shared memory counted once.",
     "graphs.derivative_of": "∂ of {name}",
     "graphs.the_same": "of the first graph",

@@ -1045,7 +1045,6 @@ SENTENCES: dict[str, str] = {
     "graphs.wrong": "按 `{function}` 最近一次检查（{inputs}），`{name}` 的梯度是错的。",
     "graphs.wrong_inside": "✗ 里面有错的梯度",
     "graphs.changed_line": "（{by}）",
-    "graphs.kept": "占用 {size}",
     "graphs.kept_in_all": "为 backward 占用 {size}，共享的内存只算一次。",
     "graphs.derivative_of": "{name} 的 ∂",
     "graphs.the_same": "属于第一个图",

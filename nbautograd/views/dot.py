@@ -105,7 +105,7 @@ def _write(made: Any, graph: AutogradGraph, prefix: str = "") -> None:
 def _content(node: Node, fan: int, dtype: str | None) -> Content:
     if node.kind == "leaf":
         return leaf_content(node, 1, fan, dtype)
-    return function_content(node, fan, "memory") if node.kind == "function" else op_content(node, fan, dtype, "memory")
+    return function_content(node, fan) if node.kind == "function" else op_content(node, fan, dtype)
 
 
 def _label(content: Content) -> Any:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from nbautograd import messages
 from nbautograd.core.graphs.graph import AutogradGraph, collector_paused
 from nbautograd.views import theme
-from nbautograd.views.layout import BOXES, Box, Layout, Lens, Line, Path, first_layout, layout
+from nbautograd.views.layout import BOXES, Box, Layout, Line, Path, first_layout, layout
 from nbautograd.views.layout.text import fit, text_width
 from nbautograd.views.theme import Colour
 
@@ -93,9 +93,7 @@ MANY = 300  # with more boxes, those of one look become one path, and texts of o
 escape = lru_cache(maxsize=4096)(escape_html)  # the same few names come again and again
 
 
-def svg(
-    graph: AutogradGraph, *, boxes: int | None = BOXES, most: int | None = None, notes: bool = True, lens: Lens = ""
-) -> str:
+def svg(graph: AutogradGraph, *, boxes: int | None = BOXES, most: int | None = None, notes: bool = True) -> str:
     """Draw a backward graph.
 
     Args:
@@ -103,7 +101,6 @@ def svg(
         boxes: fold the graph until about this many boxes are left; None draws every node.
         most: fold it further until the document has at most so many characters, if that can be reached.
         notes: whether the graph's notes stand under the picture.
-        lens: as for ``layout``.
 
     Returns:
         An SVG document that stands on its own.
@@ -114,14 +111,14 @@ def svg(
         >>> nbautograd.graph((a * a).sum()).to_svg()[:4]
         '<svg'
     """
-    first = first_layout(graph) if boxes == BOXES and not (notes or lens) else None
+    first = first_layout(graph) if boxes == BOXES and not notes else None
     graph = graph if notes else replace(graph, notes=())
     with collector_paused():
-        document = draw(first or layout(graph, boxes=boxes, lens=lens))
+        document = draw(first or layout(graph, boxes=boxes))
         for fewer in FEWER:
             if most is None or len(document) <= most:
                 break
-            document = draw(layout(graph, boxes=fewer, lens=lens))
+            document = draw(layout(graph, boxes=fewer))
     return document
 
 

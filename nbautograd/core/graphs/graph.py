@@ -276,14 +276,13 @@ class AutogradGraph(Displayable):
         folded: AutogradGraph = render("collapse", self, depth)
         return folded
 
-    def to_svg(self, lens: str = "", boxes: int | None = 300) -> str:
+    def to_svg(self, boxes: int | None = 300) -> str:
         """Return the picture as an SVG document, drawn without any program.
 
         Args:
-            lens: ``"memory"`` writes into each box how much its node keeps for backward.
             boxes: fold repeats, and modules until about this many boxes are left; None draws every node.
         """
-        svg: str = render("svg", self, lens=lens, boxes=boxes)
+        svg: str = render("svg", self, boxes=boxes)
         return svg
 
     def to_dot(self) -> Any:

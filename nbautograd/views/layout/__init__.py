@@ -18,8 +18,6 @@ BOXES = 300  # of a picture, until somebody asks for more
 
 BoxKind = Literal["op", "function", "leaf", "output", "portal", "group", "ghost"]
 
-Lens = Literal["", "memory"]
-
 
 @dataclass(frozen=True)
 class Line:
@@ -131,7 +129,6 @@ def layout(
     graph: AutogradGraph,
     *,
     boxes: int | None = BOXES,
-    lens: Lens = "",
     opened: Collection[str] = (),
     wide: int | None = None,
 ) -> Layout:
@@ -140,7 +137,6 @@ def layout(
     Args:
         graph: the graph to draw.
         boxes: fold repeats, and modules until about this many boxes are left; None draws every node.
-        lens: ``"memory"`` writes into each box how much its node keeps for backward.
         opened: keys of folded boxes, such as ``"g12"``, that are drawn opened by one level.
         wide: px that a long chain may take when it is wrapped into columns; by default as many as a wide page shows.
 
@@ -150,7 +146,7 @@ def layout(
     from nbautograd.views.layout.build import build
     from nbautograd.views.layout.layers import WIDE
 
-    return build(graph, boxes, lens, opened, WIDE if wide is None else wide)
+    return build(graph, boxes, opened, WIDE if wide is None else wide)
 
 
 @once

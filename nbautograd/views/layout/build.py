@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from nbautograd import messages
-from nbautograd.core import formats
 from nbautograd.core.graphs.folding import fold_to, open_boxes
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node, Origin, collector_paused
 from nbautograd.views.layout import Box, Layout, Path
@@ -44,12 +43,9 @@ def _node_name(node: Node) -> str:
     return f"{name} {shape}".strip()
 
 
-def note(graph: AutogradGraph, drawn: AutogradGraph, lens: str = "") -> str:
-    """Return the line under the picture: what is folded, what is missing, under the memory lens what is kept in all."""
+def note(graph: AutogradGraph, drawn: AutogradGraph) -> str:
+    """Return the line under the picture: what is folded, what is missing."""
     parts = list(map(str, graph.notes))
-    if lens == "memory":
-        kept = messages.text("graphs.kept_in_all", size=formats.size(graph.saved_bytes()[""]))
-        parts.insert(0, kept if graph.read else messages.text("widgets.lens.unread"))
     if drawn is not graph:
         parts.insert(0, messages.text("graphs.folded", shown=len(drawn.nodes), nodes=len(graph.nodes)))
     return printable(" ".join(parts))
@@ -116,16 +112,14 @@ GAP = 22  # between neighbours in a layer
 BUDGET = 400_000  # neighbours that the search for a good order may look at
 
 
-def build(
-    graph: AutogradGraph, boxes: int | None, lens: str = "", opened: Collection[str] = (), wide: int = WIDE
-) -> Layout:
+def build(graph: AutogradGraph, boxes: int | None, opened: Collection[str] = (), wide: int = WIDE) -> Layout:
     """Lay out a graph; see ``layout``."""
     with collector_paused():
         drawn = _drawn(graph, boxes, opened)
         if graph.first is None:
-            return _build(graph, drawn, lens, wide)
-        first = _build(graph.first, _drawn(graph.first, boxes, ()), lens, 0)
-        return side_by_side(first, _build(graph, drawn, lens, 0), drawn)
+            return _build(graph, drawn, wide)
+        first = _build(graph.first, _drawn(graph.first, boxes, ()), 0)
+        return side_by_side(first, _build(graph, drawn, 0), drawn)
 
 
 def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> AutogradGraph:
@@ -134,9 +128,9 @@ def _drawn(graph: AutogradGraph, boxes: int | None, opened: Collection[str]) -> 
     return open_boxes(graph, opened, boxes) if opened else fold_to(graph, boxes)
 
 
-def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> Layout:
+def _build(graph: AutogradGraph, drawn: AutogradGraph, wide: int) -> Layout:
     """Place the boxes; ``wide`` is the room for columns of a long chain, 0 for one column in any case."""
-    clusters = Clusters(drawn, lens)
+    clusters = Clusters(drawn)
     stack = layered(clusters)
     order(stack.layers, BUDGET)
     x = place(stack.layers, stack.left, stack.right, stack.dummy, GAP)
@@ -155,7 +149,7 @@ def _build(graph: AutogradGraph, drawn: AutogradGraph, lens: str, wide: int) -> 
         paths=tuple(paths),
         title=title(graph),
         description=description(graph),
-        note=note(graph, drawn, lens),
+        note=note(graph, drawn),
         order=_order(drawn, made),
     )
 

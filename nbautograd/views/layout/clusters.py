@@ -126,12 +126,11 @@ class Clusters:
         dtype: the commonest dtype of the gradients, which labels leave out.
     """
 
-    def __init__(self, graph: AutogradGraph, lens: str = "") -> None:
+    def __init__(self, graph: AutogradGraph) -> None:
         self.clusters: list[Cluster] = []
         self.links: list[ClusterLink] = []
         self.rank: list[int] = []
         self._graph = graph
-        self._lens = lens
         self._at: dict[int, int] = {}
         self.dtype = commonest_dtype(graph)
         self._plain: dict[tuple[str, int], Content] = {}
@@ -171,12 +170,12 @@ class Clusters:
     def _cluster(self, node: Node) -> Cluster:
         fan = self._fan.get(node.id, 0)
         if node.kind == "function":
-            content = function_content(node, fan, self._lens)
+            content = function_content(node, fan)
         elif self._is_plain(node, fan):
             content = self._plain.get((str(node.name), fan)) or op_content(node, fan, self.dtype)
             self._plain[str(node.name), fan] = content
         else:
-            content = op_content(node, fan, self.dtype, self._lens)
+            content = op_content(node, fan, self.dtype)
         return Cluster(box_key(node), content, node.members or (node.id,), fan, node.freed, node.frozen)
 
     @staticmethod

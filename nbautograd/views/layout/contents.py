@@ -38,8 +38,8 @@ class Content:
     title: str = ""
 
 
-def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Content:
-    """Describe an op of torch, or a group of nodes: one line, more for summed gradients or under a lens."""
+def op_content(node: Node, fan_in: int, dtype: str | None) -> Content:
+    """Describe an op of torch, or a group of nodes: one line, more for summed gradients or what is wrong."""
     kind: BoxKind = "group" if len(node.members) > 1 else "op"
     label = "" if node.outputs or not node.label else fit(node.label, 80, "name")
     whole = messages.text("graphs.frozen", name=node.name) if node.frozen and kind == "group" else str(node.name)
@@ -54,7 +54,7 @@ def op_content(node: Node, fan_in: int, dtype: str | None, lens: str = "") -> Co
         width = max(width, text_width(total, "muted") + 2 * PAD)
         lines.append(Line(total, PAD, OP + 7, "muted"))
         height += FAN
-    for text, style in lens_texts(node, lens):
+    for text, style in further_texts(node):
         width = max(width, text_width(text, style) + 2 * PAD)
         lines.append(Line(text, PAD, height + 7, style))
         height += FAN
@@ -72,8 +72,8 @@ def _op_title(node: Node, name: str, elided: bool) -> str:
     return title
 
 
-def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
-    """List what was changed in place, the node of a first graph it comes from, what it keeps under the memory lens."""
+def further_texts(node: Node) -> list[tuple[str, str]]:
+    """List what was changed in place, the node of a first graph it comes from."""
     texts = [(text, "bad") for text in list(dict.fromkeys(map(stale_text, node.stale)))[:2]]
     if node.wrong:
         texts.append((messages.text("graphs.wrong_inside"), "bad"))
@@ -84,8 +84,6 @@ def lens_texts(node: Node, lens: str) -> list[tuple[str, str]]:
     if node.origin is not None:
         word = "graphs.the_same" if node.origin.same else "graphs.derivative_of"
         texts.append((messages.text(word, name=fit(node.origin.name, 150, "muted")), "muted"))
-    if lens == "memory" and node.storages:
-        texts.insert(0, (messages.text("graphs.kept", size=formats.size(node.bytes)), "muted"))
     return texts
 
 

@@ -9,14 +9,14 @@ from nbautograd.core import formats
 from nbautograd.core.graphs.graph import Node
 from nbautograd.core.values import TensorSummary, Value
 from nbautograd.views.layout import Line
-from nbautograd.views.layout.contents import PAD, WIDEST, Content, lens_texts, norm_text, sum_text
+from nbautograd.views.layout.contents import PAD, WIDEST, Content, further_texts, norm_text, sum_text
 from nbautograd.views.layout.text import fit, printable, shape_text, text_width
 
 ROW = 17  # height of a line of a Function's box
 ROWS = 12  # ctx fields shown of each kind
 
 
-def function_content(node: Node, fan_in: int, lens: str = "") -> Content:
+def function_content(node: Node, fan_in: int) -> Content:
     """Describe a custom Function: its name, its line, what it saved, its ctx fields, which inputs need a gradient."""
     table = _Table()
     line = "" if node.line is None else messages.text("views.line", line=node.line)
@@ -33,7 +33,7 @@ def function_content(node: Node, fan_in: int, lens: str = "") -> Content:
         table.wide(sum_text(node, fan_in), "muted")
     elif node.gradient is not None:
         table.wide(f"grad_output {norm_text(node.gradient)}", "muted")
-    for text, style in lens_texts(node, lens):
+    for text, style in further_texts(node):
         table.wide(text, style)
     return table.content(_function_title(node))
 

@@ -128,7 +128,7 @@ def test_any_program_is_folded_without_a_cycle_and_drawn(program, most):
     graph = nbautograd.backward(loss, names={})
     folded = fold_to(graph, most)
     assert is_acyclic(folded)
-    for picture in (graph.to_svg(), folded.to_svg(), graph.to_svg(lens="memory")):
+    for picture in (graph.to_svg(), folded.to_svg()):
         assert picture.startswith("<svg")
         assert picture.endswith("</svg>")
     assert graph.to_dot().source.count("[label=") >= len(graph.nodes)
