@@ -11,8 +11,10 @@ import urllib.request
 import pytest
 from jupyter_app import free_port, running
 from playwright.sync_api import expect
+from widget_page import words
 
 from nbautograd.command.places import guide
+from nbautograd.messages import speaking, text
 
 
 @pytest.mark.e2e
@@ -24,7 +26,7 @@ def test_lab_serves_the_demo(tmp_path, artifacts):
         assert (mine / "nbautograd-demo.ipynb").read_bytes() == guide("demo", "en").read_bytes()
         urllib.request.urlopen(f"http://127.0.0.1:{port}/static/favicons/favicon.ico", timeout=10).close()
     said = log.read_text()
-    assert "Your copy: " in said
+    assert text("command.course.copied", path=mine / "nbautograd-demo.ipynb") in said
     assert f"http://127.0.0.1:{port}/lab/tree/nbautograd-demo.ipynb" in said
 
 
@@ -32,17 +34,8 @@ def test_lab_serves_the_demo(tmp_path, artifacts):
 def headless(request, tmp_path_factory):
     """What `nbautograd lab --headless` writes, and what it says."""
     folder = tmp_path_factory.mktemp("headless")
-    command = [
-        sys.executable,
-        "-m",
-        "nbautograd",
-        "lab",
-        "--headless",
-        "--folder",
-        str(folder),
-        "--lang",
-        request.param,
-    ]
+    options = ["--headless", "--folder", str(folder), "--lang", request.param]
+    command = [sys.executable, "-m", "nbautograd", "lab", *options]
     environment = {**os.environ, "IPYTHONDIR": str(folder / "ipython")}
     run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -54,19 +47,15 @@ def headless(request, tmp_path_factory):
 @pytest.mark.notebooks
 def test_headless_writes_a_page_that_needs_nothing_else(headless, page, artifacts):
     written, lang = headless
-    text = written.read_text(encoding="utf-8")
-    assert re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[\"']?http", text) == []
+    needed = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[\"']?http", written.read_text(encoding="utf-8"))
+    assert needed == []
     original = guide("demo", lang)
     assert original.read_bytes() == (written.parent / f"nbautograd-{original.name}").read_bytes()
     page.goto(written.as_uri())
-    wrong, right = (
-        ("backward is wrong for weight", "backward is right")
-        if lang == "en"
-        else ("backward 对 weight 的梯度是错的", "backward 是对的")
-    )
-    reports = page.locator(".nbautograd")
-    expect(reports.filter(has_text=right).first).to_be_visible()
-    expect(reports.filter(has_text=wrong).first).to_be_visible()
+    for verdict in ("right", "wrong_for"):
+        with speaking(lang):
+            said = words(f"views.headline.{verdict}")
+        expect(page.locator(".nbautograd").filter(has_text=said).first).to_be_visible()
     assert page.refused == []
     assert page.errors == []
     page.screenshot(path=artifacts / f"headless-{lang}.png", full_page=True)
@@ -83,6 +72,6 @@ def test_headless_twice_writes_its_own_page_again_but_no_one_elses(headless, cap
     notebook = written.with_suffix(".ipynb")
     assert page.write_page(notebook) == written
     written.write_text("mine")
-    with pytest.raises(CommandError, match="nbautograd did not write it"):
+    with pytest.raises(CommandError, match=words("command.freeze.taken").pattern):
         page.write_page(notebook)
     assert written.read_text() == "mine"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from jupyter_app import cell, ours, run_all, visit, write
 from playwright.sync_api import expect
+from widget_page import button, tab
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -33,11 +34,11 @@ def report(request: pytest.FixtureRequest, page: Any) -> Any:
     return cell(page, 1)
 
 
-def test_in_command_mode_views_get_their_keys(page: Any, report: Any) -> None:
-    report.get_by_role("tab", name="Calls").click()
+def test_in_command_mode_views_get_their_keys_and_the_notebook_all_others(page: Any, report: Any) -> None:
+    tab(report, "calls").click()
     assert page.evaluate(MODE) == "command"
     page.keyboard.press("ArrowRight")
-    expect(report.get_by_role("tab", name="Graph")).to_have_attribute("aria-selected", "true")
+    expect(tab(report, "graph")).to_have_attribute("aria-selected", "true")
     page.keyboard.press("ArrowRight")
     maps = report.get_by_role("application")
     maps.click()
@@ -46,18 +47,15 @@ def test_in_command_mode_views_get_their_keys(page: Any, report: Any) -> None:
         page.keyboard.press(key)
     expect(report.locator(".reading").first).to_contain_text("d output[2] / d x[1]")
     page.keyboard.press("Enter")  # chooses the entry, and does not edit the cell
-    report.get_by_role("button", name="Show in Gradcheck").first.focus()
+    button(report, "widgets.show_gradcheck").first.focus()
     page.keyboard.press("Enter")  # a button's, and not the notebook's to edit the cell
-    expect(report.get_by_role("tab", name="Gradcheck")).to_have_attribute("aria-selected", "true")
+    expect(tab(report, "gradcheck")).to_have_attribute("aria-selected", "true")
     assert page.evaluate(MODE) == "command"
-    report.get_by_role("tab", name="Graph").click()
-    report.get_by_placeholder("Search").focus()
+    tab(report, "graph").click()
+    report.get_by_role("searchbox").focus()
     page.keyboard.type("abdd")  # else: cells inserted and deleted
     expect(page.locator(".jp-CodeCell")).to_have_count(2)
-    assert ours(page.errors) == []
-
-
-def test_the_notebook_keeps_the_others(page: Any, report: Any) -> None:
-    report.get_by_role("tab", name="Calls").click()
-    page.keyboard.press("b")  # a cell below
+    tab(report, "calls").click()
+    page.keyboard.press("b")  # the notebook's own: a cell below
     expect(page.locator(".jp-CodeCell")).to_have_count(3)
+    assert ours(page.errors) == []

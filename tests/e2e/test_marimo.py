@@ -7,6 +7,7 @@ import os
 import pytest
 from jupyter_app import free_port, running
 from playwright.sync_api import expect
+from widget_page import button, reads, tab, words
 
 pytestmark = pytest.mark.e2e
 PYTHON = os.environ.get("NBAUTOGRAD_MARIMO")  # a Python that has marimo; `.ci/marimo` makes one
@@ -69,26 +70,27 @@ def test_marimo_shows_asks_and_reads(page, tmp_path, artifacts):
     (tmp_path / "app.py").write_text(APP)
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    words = ["run", str(tmp_path / "app.py"), "--headless", "--no-token", "--port", str(port)]
-    with running([str(PYTHON), "-m", "marimo", *words], tmp_path, artifacts / "marimo.log", url, "health"):
+    command = ["run", str(tmp_path / "app.py"), "--headless", "--no-token", "--port", str(port)]
+    with running([str(PYTHON), "-m", "marimo", *command], tmp_path, artifacts / "marimo.log", url, "health"):
         page.goto(url)
         live = page.locator(".nbag-live")
         expect(live).to_have_count(1, timeout=60_000)
-        expect(live).to_contain_text("backward is wrong for x")
-        expect(page.locator(".nbautograd")).to_contain_text("backward is wrong for x")  # the report by itself is static
-        page.get_by_role("tab", name="Jacobian").click()
+        wrong = words("views.headline.wrong_for", inputs="x")
+        expect(live).to_contain_text(wrong)
+        expect(page.locator(".nbautograd")).to_contain_text(wrong)  # the report by itself is static
+        tab(page, "jacobian").click()
         page.get_by_role("application").focus()
         page.keyboard.press("PageDown")
         page.keyboard.press("End")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("button", name="Zoom out")).to_be_visible()
+        expect(button(page, "widgets.zoom_out")).to_be_visible()
         page.keyboard.press("PageDown")
         page.keyboard.press("End")
-        expect(page.get_by_role("status")).to_contain_text("your backward 7.0")
+        reads(page.get_by_role("status"), analytical="7.0")
         page.keyboard.press("Enter")
         expect(page.get_by_text("Python sees [299, 299]")).to_be_visible()
-        page.get_by_role("button", name="Microscope").click()
-        expect(page.get_by_role("slider", name="step")).to_be_visible()
+        button(page, "widgets.microscope").click()
+        expect(page.get_by_role("slider", name=words("widgets.step"))).to_be_visible()
         page.screenshot(path=artifacts / "marimo.png")
     assert page.errors == []
     assert page.refused == []

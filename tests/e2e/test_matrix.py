@@ -15,6 +15,7 @@ import nbformat
 import pytest
 from jupyter_app import App, ours, visit
 from playwright.sync_api import expect
+from widget_page import tab, words
 
 from nbautograd.command.freeze import freeze
 from nbautograd.command.page import run
@@ -35,7 +36,7 @@ class Square(Function):
 x = torch.linspace(-3, 3, 200, dtype=torch.float64, requires_grad=True)
 report = nbautograd.inspect(Square, x)
 report""", "report.widget()", "6 * 7")  # fmt: skip
-SAYS = "backward is wrong for x"
+SAYS = words("views.headline.wrong_for", inputs="x")
 REPORT = ".nbautograd, .nbag-live"
 NO_KERNEL = {"name": "none", "display_name": "None", "language": "none"}
 
@@ -144,10 +145,10 @@ def works_alone(page: Any) -> None:
     expect(page.locator(".nbag-live")).to_have_count(2, timeout=60_000)
     one_report_in_each(page)
     view = page.locator(".nbag-live").first
-    view.get_by_role("tab", name="Jacobian").click()
+    tab(view, "jacobian").click()
     view.locator(".maps canvas").first.hover(position={"x": 1, "y": 1})
     expect(view.get_by_role("status")).to_contain_text("d output[0]…[3] / d x[0]…[3]")
-    view.get_by_role("tab", name="Summary").click()
+    tab(view, "summary").click()
 
 
 @pytest.mark.nightly

@@ -110,8 +110,9 @@ def violations(page: Any, **options: Any) -> list[tuple[str, str]]:
     """What axe finds on the page: its rules, and where each is broken first."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page, **{"options": RULES, **options}).response["violations"]
-    return [(one["id"], one["nodes"][0]["html"][:160]) for one in found]
+    response = Axe().run(page, **{"options": RULES, **options}).response
+    assert response["passes"], "axe looked at nothing"
+    return [(one["id"], one["nodes"][0]["html"][:160]) for one in response["violations"]]
 
 
 def answer(page: Any, question: Any, reply: Any) -> None:
