@@ -11,11 +11,12 @@ import pytest
 import torch
 from playwright.sync_api import expect
 from torch import nn
-from widget_page import part_in_sight
+from widget_page import button, part_in_sight, words
 
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.messages import text
 from nbautograd.views.layout import layout
 from nbautograd.widgets.graph import graph_questions
 
@@ -78,7 +79,7 @@ def test_a_large_graph_keeps_few_elements_in_the_page(show: Any, load: Any) -> N
     assert page.locator(".drawing .box").count() > 5
     assert page.locator(f'.box[data-key="{first}"]').count() <= 1  # only as the stop of Tab
     for _ in range(12):
-        page.get_by_role("button", name="Zoom out").click()
+        button(page, "widgets.zoom_less").click()
     assert page.evaluate(SHOWN) < MOST_SHOWN
 
 
@@ -143,7 +144,7 @@ def test_pointing_at_a_chip_shows_every_use(show: Any) -> None:
     chips.first.hover()
     lit = page.locator(".box.leaf.use").count()
     assert lit == sum(box.kind == "leaf" for box in layout(value).boxes) > 1
-    expect(page.locator(".said")).to_have_text(re.compile(r"^w: used 5 times"))
+    expect(page.locator(".said")).to_have_text(words("graphs.leaf_title", name="w", uses=5))
     page.mouse.move(2, 2)
     expect(page.locator(".use")).to_have_count(0)
 
@@ -159,11 +160,11 @@ def test_a_folded_module_opens_by_its_button_or_a_double_click_and_folds_again(a
         box.dblclick()
     else:
         box.click()
-        page.get_by_role("button", name="Open", exact=True).click()
-    expect(page.get_by_role("button", name=re.compile(r"^Fold Sequential ×60"))).to_be_visible()
+        page.get_by_role("button", name=text("widgets.unfold"), exact=True).click()
+    expect(button(page, "widgets.fold", name="Sequential ×60")).to_be_visible()
     assert page.locator(f'.box.group[data-key="{group.key}"]').get_attribute("aria-label") != before
     expect(page.locator(".box:focus")).to_be_in_viewport()
-    page.get_by_role("button", name="Fold all").click()
+    button(page, "widgets.fold_all").click()
     expect(box).to_have_attribute("aria-label", before)
 
 

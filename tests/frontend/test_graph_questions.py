@@ -10,11 +10,13 @@ import torch
 from fn import Fn
 from playwright.sync_api import Page, expect
 from torch import nn
+from widget_page import button, panel, tab, words
 
 import nbautograd
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
+from nbautograd.messages import text
 from nbautograd.views.layout import layout
 from nbautograd.widgets.graph import graph_questions
 
@@ -47,20 +49,24 @@ def nested() -> AutogradGraph:
     return backward(loss, names={"model": model, "loss": loss})
 
 
-def box(page: Page, text: str) -> Any:
-    return page.locator(".drawing .box", has_text=text).first
+def box(page: Page, name: str) -> Any:
+    return page.locator(".drawing .box", has_text=name).first
+
+
+def lens(page: Page, name: str) -> Any:
+    """Choose a lens, and return the line that it tells."""
+    page.locator("[data-at=lens]").select_option(name)
+    return page.locator(".lens")
 
 
 def test_the_memory_lens_tells_and_draws_as_a_bar_what_each_node_keeps(asking: Any) -> None:
     value = stale()
     page = asking(value)
-    page.get_by_label("Colour by").focus()
-    page.get_by_label("Colour by").select_option("memory")
+    page.locator("[data-at=lens]").focus()
     whole = value.saved_bytes()[""]
-    expect(page.locator(".lens")).to_contain_text(f"Kept for backward: {whole} B")
-    expect(page.locator(".lens")).to_contain_text("shared memory counted once")
+    expect(lens(page, "memory")).to_have_text(words("graphs.kept_in_all", size=f"{whole} B"))
     expect(box(page, "SigmoidBackward0")).to_contain_text("12 B")
-    expect(page.get_by_label("Colour by")).to_be_focused()  # though the picture is another one
+    expect(page.locator("[data-at=lens]")).to_be_focused()  # though the picture is another one
     kept = {node.id for node in value.nodes if node.bytes}
     barred = page.locator('.box[style*="--t"]')
     assert {int(key[1:]) for key in barred.evaluate_all("all => all.map(e => e.dataset.key)")} == kept
@@ -68,15 +74,14 @@ def test_the_memory_lens_tells_and_draws_as_a_bar_what_each_node_keeps(asking: A
     most = max(node.bytes for node in value.nodes)
     keys = barred.evaluate_all("all => all.map(e => +e.dataset.key.slice(1))")
     assert barred.evaluate_all(part) == pytest.approx([value.nodes[k].bytes / most for k in keys])
-    page.get_by_label("Colour by").select_option("")
-    expect(page.locator(".lens")).to_be_hidden()
-    expect(box(page, "SigmoidBackward0")).not_to_contain_text("keeps")
+    expect(lens(page, "")).to_be_hidden()
+    expect(box(page, "SigmoidBackward0")).not_to_contain_text("12 B")
 
 
 def test_sizes_in_the_memory_lens_stand_apart_from_boxes_and_from_each_other(show: Any) -> None:
     x = torch.ones(3, requires_grad=True)
     page = show(graph((x.exp() * x.sin() + x.tanh() * x.cos().exp()).sum(), names={"x": x}))
-    page.get_by_label("Colour by").select_option("memory")
+    lens(page, "memory")
     expect(page.locator(".tag")).not_to_have_count(0)
     measure = "all => all.map(e => e.getBoundingClientRect()).map(r => [r.left, r.top, r.right, r.bottom])"
     tags = page.locator(".tag").evaluate_all(measure)
@@ -88,11 +93,10 @@ def test_sizes_in_the_memory_lens_stand_apart_from_boxes_and_from_each_other(sho
 
 def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> None:
     page = show(stale())
-    page.get_by_label("Colour by").select_option("stale")
-    legend = page.locator(".lens")
-    expect(legend).to_contain_text(
-        re.compile(r"y v0 → v1: saved by MulBackward0, changed by y\.mul_\(2\) \(line \d+\)")
-    )
+    legend = lens(page, "stale")
+    told = ("y v0 → v1: ", words("widgets.lens.saved_by"), " MulBackward0, ", words("widgets.lens.changed_by"),
+            " y.mul_(2) (", words("views.line"))  # fmt: skip
+    expect(legend).to_contain_text(re.compile("".join(getattr(one, "pattern", None) or re.escape(one) for one in told)))
     hot = page.locator(".edge.bad.hot")
     expect(hot).not_to_have_count(0)
     assert "v0 → v1" in hot.first.text_content()
@@ -101,26 +105,25 @@ def test_the_lens_on_changes_shows_versions_the_edge_and_the_op(show: Any) -> No
     expect(page.locator(".box.chosen")).to_contain_text("y MulBackward0")
 
 
-@pytest.mark.parametrize("lens", ["memory", "stale"])
-def test_of_what_was_not_read_a_lens_says_that_and_nothing_else(show: Any, lens: str) -> None:
+@pytest.mark.parametrize("chosen", ["memory", "stale"])
+def test_of_what_was_not_read_a_lens_says_that_and_nothing_else(show: Any, chosen: str) -> None:
     page = show(stale(saved=False))
-    page.get_by_label("Colour by").select_option(lens)
-    expect(page.locator(".lens")).to_have_text("Not read in a large graph: nbautograd.graph(..., saved=True) reads it.")
+    expect(lens(page, chosen)).to_have_text(words("widgets.lens.unread"))
 
 
 def test_the_lens_on_gradients_shows_sizes_and_the_first_bad_one(show: Any) -> None:
     value = cut()
     page = show(value)
-    page.get_by_label("Colour by").select_option("gradients")
+    told = lens(page, "gradients")
     norms = [
         e.gradient.norm for e in value.edges if e.gradient and e.gradient.norm and not e.gradient.nan + e.gradient.inf
     ]
-    expect(page.locator(".lens")).to_contain_text(f"|g| {min(n for n in norms if n > 0):.3g}"[:7])
+    expect(told).to_contain_text(f"|g| {min(n for n in norms if n > 0):.3g}"[:7])
     widths = page.locator('.edge[style*="--t"] path').evaluate_all(
         "all => all.map(e => getComputedStyle(e).strokeWidth)"
     )
     assert len(set(widths)) > 1
-    page.locator(".lens").get_by_role("button", name="SqrtBackward0").click()
+    told.get_by_role("button", name="SqrtBackward0").click()
     expect(page.locator(".box.chosen.hot")).to_contain_text("SqrtBackward0")
 
 
@@ -130,29 +133,31 @@ def test_what_flows_in_the_lens_moves_nothing_and_the_smallest_is_one_of_the_gra
     loss = model(torch.ones(1, 3, 8)).square().mean()
     names = {"model": model, "loss": loss}
     page = asking(graph(loss, names=names))
-    page.get_by_label("Colour by").select_option("gradients")
+    told = lens(page, "gradients")
     places = "all => all.map(e => ['transform', 'd', 'x', 'y', 'width'].map(name => e.getAttribute(name)))"
     drawn = page.locator(".drawing :is(g, path, rect)")
     before = drawn.evaluate_all(places)
     assert len(before) > 20
-    page.get_by_role("button", name="Run backward").click()
-    expect(page.locator(".lens")).to_contain_text("smallest gradient above zero")
+    button(page, "widgets.lens.run_backward").click()
+    expect(told.locator("strong")).to_be_visible()
     assert drawn.evaluate_all(places) == before
     flowed = backward(loss, names=names)
     norms = [part.gradient.norm for part in (*flowed.nodes, *flowed.edges) if part.gradient]
-    expect(page.locator(".lens strong")).to_contain_text(f"{min(n for n in norms if n):.3g}"[:4])
+    least = f"{min(n for n in norms if n):.3g}"[:4]
+    expect(told.locator("strong")).to_contain_text(least)
 
 
 def test_why_is_this_grad_none_says_why_and_shows_it(asking: Any) -> None:
     page = asking(cut())
-    page.get_by_label("Why is .grad None?").focus()
-    page.get_by_label("Why is .grad None?").select_option("c")
-    expect(page.locator(".why")).to_contain_text("c is not in the graph")
+    why, said = page.locator("[data-at=why]"), page.locator(".why")
+    why.focus()
+    why.select_option("c")
+    expect(said).to_contain_text(words("graphs.none.not_a_part.what", name="c"))
     expect(page.locator(".box.ghost.asked")).to_contain_text("c")
-    expect(page.locator(".edge.none.asked")).to_contain_text("not reached")
-    expect(page.get_by_label("Why is .grad None?")).to_be_focused()
-    page.get_by_label("Why is .grad None?").select_option("a")
-    expect(page.locator(".why")).to_contain_text("a has a gradient")
+    expect(page.locator(".edge.none.asked")).to_contain_text(words("graphs.cut.unused"))
+    expect(why).to_be_focused()
+    why.select_option("a")
+    expect(said).to_contain_text(words("graphs.none.has.what", name="a"))
     expect(page.locator(".box.asked")).to_contain_text("a")
 
 
@@ -162,19 +167,19 @@ def test_a_tensor_that_the_graph_does_not_hold_becomes_a_ghost(asking: Any) -> N
     value = graph((a * n).sum(), names={"a": a, "n": n})
     page = asking(value)
     assert page.locator(".box.ghost").count() == 0
-    page.get_by_label("Why is .grad None?").select_option("n")
-    expect(page.locator(".why")).to_contain_text("integers")
+    page.locator("[data-at=why]").select_option("n")
+    expect(page.locator(".why")).to_contain_text(words("graphs.none.integer.what", name="n"))
     expect(page.locator(".box.ghost.asked")).to_contain_text("n")
     box(page, "a 3").click()
-    page.locator(".detail").get_by_role("button", name="Why is .grad None?").click()
-    expect(page.locator(".why")).to_contain_text("No backward has reached")
+    button(page.locator(".detail"), "widgets.why_none").click()
+    expect(page.locator(".why")).to_contain_text(words("graphs.none.not_run.what", name="a"))
     expect(page.locator(".box.ghost")).to_have_count(0)
 
 
 def test_the_outline_is_a_tree_of_modules_with_the_same_boxes(show: Any) -> None:
     value = nested()
     page = show(value)
-    page.get_by_text("Outline").click()
+    page.locator("details.outline > summary").click()
     tree = page.get_by_role("tree")
     expect(tree.get_by_role("treeitem", expanded=False)).to_have_count(2)
     top = tree.locator("> li")
@@ -213,12 +218,12 @@ def test_in_the_outline_a_folded_box_is_opened_by_the_right_arrow(asking: Any) -
     page = asking(graph(loss, names={"model": model, "loss": loss}))
     before = page.locator(".box.group").count()
     assert before
-    page.get_by_text("Outline").click()
+    page.locator("details.outline > summary").click()
     folded = page.get_by_role("tree").get_by_role("treeitem", expanded=False)
     folded.last.focus()
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("button", name="Fold all")).to_be_visible()
-    expect(page.locator(".graph")).to_contain_text(re.compile(r"\d+ nodes, drawn in \d+ boxes"))
+    expect(button(page, "widgets.fold_all")).to_be_visible()
+    expect(page.locator(".graph")).to_contain_text(words("graphs.folded"))
 
 
 def test_a_function_opens_its_call_and_its_block(show: Any, samples: Any) -> None:
@@ -232,13 +237,11 @@ def test_a_function_opens_its_call_and_its_block(show: Any, samples: Any) -> Non
     detail = page.locator(".graph > .detail")
     expect(detail).to_contain_text(re.compile("forward #0.*backward #1", re.DOTALL))
     detail.get_by_role("button", name="d output / d input").click()
-    expect(page.get_by_role("tab", name="Jacobian")).to_have_attribute("aria-selected", "true")
+    expect(tab(page, "jacobian")).to_have_attribute("aria-selected", "true")
     assert page.evaluate("nb.model.get('selection').block") == [0, 0]
-    page.get_by_role("tab", name="Graph").click()
+    tab(page, "graph").click()
     detail.get_by_role("button", name="forward #0").click()
-    expect(page.get_by_role("tabpanel", name="Calls").locator('.chip[aria-pressed="true"]')).to_have_text(
-        re.compile("forward")
-    )
+    expect(panel(page, "calls").locator('.chip[aria-pressed="true"]')).to_contain_text("forward")
 
 
 DOUBLED = Fn.of("Doubled", "x, w: save(x, w); return x * w", "g: x, w = saved; return 2 * g * w, g * x")
@@ -251,11 +254,12 @@ def test_a_gradient_that_the_latest_check_found_wrong_is_red_with_a_cross(show: 
     page = show(report, tab="graph") if in_report else show(nbautograd.graph(DOUBLED.apply(x, w), names={"x": x}))
     edge = page.locator(".edge.wrong")
     expect(edge).to_have_count(1)
+    said = words("graphs.wrong", name="x", function="Doubled", inputs="x float64 3, w float64 3")
     expect(edge.locator("text")).to_have_text(re.compile("^✗ "))
-    expect(edge.locator("title")).to_have_text(re.compile("x is wrong.*x float64 3"))
-    expect(page.locator(".box.wrong")).to_have_text(re.compile("x"))
-    expect(page.locator(".box.function")).to_have_attribute("aria-label", re.compile("x.*wrong"))
-    expect(page.locator(".graph > .faint", has_text="latest check")).to_have_count(0 if in_report else 1)
+    expect(edge.locator("title")).to_have_text(said)
+    expect(page.locator(".box.wrong")).to_contain_text("x")
+    expect(page.locator(".box.function")).to_have_attribute("aria-label", re.compile(f"x 3 {text('views.verdict.wrong')}"))
+    expect(page.locator(".graph > .faint", has_text=said)).to_have_count(0 if in_report else 1)
 
 
 def test_by_itself_the_graph_shows_a_functions_calls(
@@ -282,6 +286,6 @@ def test_the_counts_of_nodes_and_boxes_stay_true(asking: Any) -> None:
         made = answer({"opened": opened}).layout
         boxes = {b.key.split(".e")[0] for b in made.boxes if b.kind in ("op", "function", "group", "leaf")}
         if len(boxes) < len(value.nodes):
-            assert made.note == f"{len(value.nodes)} nodes, drawn in {len(boxes)} boxes."
+            assert made.note == text("graphs.folded", nodes=len(value.nodes), shown=len(boxes))
         opened += [b.key for b in made.boxes if b.kind == "group"][:1]
     assert len(boxes) > 3

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Page, expect
-from widget_page import part_in_sight
+from widget_page import button, part_in_sight, words
 
 import nbautograd
+from nbautograd.messages import text
 from nbautograd.views.layout import first_layout
 
 pytestmark = pytest.mark.browser
@@ -52,10 +53,10 @@ def in_sight(page: Page, key: str) -> bool:
 def test_search_flies_to_the_first_match_and_on(asking: Any, network: Any) -> None:
     page = asking(network)
     for _ in range(6):
-        page.get_by_role("button", name="Zoom out").click()
+        button(page, "widgets.zoom_less").click()
     assert scale(page) < 0.5
     page.get_by_role("searchbox").fill("Sequential")
-    expect(page.locator(".search")).to_contain_text("4 found")
+    expect(page.locator(".search")).to_contain_text(words("widgets.found", count=4))
     expect(page.locator('.box[tabindex="0"]')).to_contain_text("layer4")
     part_in_sight(page)
     assert scale(page) >= 0.69
@@ -68,7 +69,7 @@ def test_search_flies_to_the_first_match_and_on(asking: Any, network: Any) -> No
 def test_search_finds_what_is_folded_and_enter_opens_it(asking: Any, network: Any) -> None:
     page = asking(network)
     page.get_by_role("searchbox").fill("layer3.2.conv2.weight")
-    expect(page.locator(".search")).to_contain_text("1 found (1 in folded boxes")
+    expect(page.locator(".search")).to_contain_text(words("widgets.found", count=1, inside=1))
     expect(page.locator(".box.found")).to_contain_text("layer3")
     page.get_by_role("searchbox").press("Enter")
     leaf = page.locator(".box.leaf", has_text="layer3.2.conv2.weight")
@@ -81,9 +82,9 @@ def test_search_finds_what_is_folded_and_enter_opens_it(asking: Any, network: An
 def test_stepping_follows_the_node(show: Any, network: Any) -> None:
     page = show(network)
     for _ in range(6):
-        page.get_by_role("button", name="Zoom in").click()
+        button(page, "widgets.zoom_more").click()
     for _ in range(8):
-        page.get_by_role("button", name="Next step").click()
+        button(page, "widgets.step_on").click()
         part_in_sight(page)
         now = page.locator(".box.now")
         expect(now).to_have_count(1)
@@ -92,21 +93,22 @@ def test_stepping_follows_the_node(show: Any, network: Any) -> None:
 
 def test_branches_add_up_before_ones_eyes(show: Any, branches: Any) -> None:
     page = show(branches)
-    step = page.get_by_role("button", name="Next step")
+    step = button(page, "widgets.step_on")
     tanh = page.locator(".box", has_text="TanhBackward0")
     expect(page.locator(".tag")).to_have_count(0)
     counts = []
     while not re.search(r"\bnow\b", tanh.get_attribute("class")):
         counts.append((tanh.locator(".tag").all_text_contents() or [""])[0])
         step.click()
-    assert [count for count in dict.fromkeys(counts) if count] == ["0 of 3", "1 of 3", "2 of 3", "3 of 3"]
+    came = [text("widgets.arrived_count", came=came, count=3) for came in range(4)]
+    assert [count for count in dict.fromkeys(counts) if count] == came
     expect(page.locator(".tag")).to_have_count(0)
-    expect(page.locator(".said")).to_contain_text("adds up 3 gradients")
+    expect(page.locator(".said")).to_contain_text(words("widgets.step_adds", count=3))
     expect(page.locator(".said")).to_contain_text(re.compile(r": \w+ \+ \w+ \+ \w+$"))
     expect(page.locator(".edge.came")).to_have_count(3)
     terms = page.locator(".step .sum .term")
     expect(terms).to_have_count(4)
-    expect(terms.last).to_contain_text("gradient that arrived")
+    expect(terms.last).to_contain_text(words("widgets.gradient_in"))
 
 
 @pytest.fixture(scope="module")

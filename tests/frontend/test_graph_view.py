@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-from widget_page import part_in_sight
+from widget_page import button, part_in_sight, words
 
 from nbautograd.views.layout import layout
 
@@ -56,11 +56,11 @@ def test_enter_opens_and_escape_closes(show: Any, samples: Any) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     detail = page.locator(".graph > .detail")
-    expect(detail).to_contain_text("gradient that arrived")
+    expect(detail).to_contain_text(words("widgets.gradient_in"))
     arrived = detail.get_by_role("img", name="1.0, 1.0, 1.0, 1.0, 1.0, 1.0")  # each is in its cell
     expect(arrived.first).to_be_visible()
     expect(detail).not_to_contain_text("1.0, 1.0")
-    expect(detail).to_contain_text(re.compile(r"gradients sent on\s*a 2×2\s*b 2×3"))
+    expect(detail).to_contain_text(re.compile(words("widgets.returned").pattern + r"\s*a 2×2\s*b 2×3"))
     assert page.evaluate("nb.model.get('selection').node") == 1
     page.keyboard.press("Escape")
     expect(detail).to_be_hidden()
@@ -78,7 +78,7 @@ def test_click_opens_but_a_drag_pans(show: Any, samples: Any) -> None:
     page.mouse.up()
     assert part_in_sight(page) != before
     expect(page.locator(".graph > .detail")).to_be_hidden()
-    page.get_by_role("button", name="Show all").click()
+    button(page, "widgets.zoom_fit").click()
     assert part_in_sight(page) == before
     box(page, "n1").click()
     expect(page.locator(".graph > .detail")).to_be_visible()
@@ -88,9 +88,9 @@ def test_stepping_by_keys_buttons_and_slider(show: Any, samples: Any, order: tup
     page = show(samples.graph())
     page.locator('.box[tabindex="0"]').focus()
     page.keyboard.press("]")
-    expect(page.locator(".said")).to_have_text(re.compile(rf"Step 1 of {len(order)}: "))
+    expect(page.locator(".said")).to_have_text(words("widgets.step_at", step=1, steps=len(order)))
     expect(page.locator(".box.now")).to_have_attribute("data-key", order[0])
-    page.get_by_role("button", name="Next step").click()
+    button(page, "widgets.step_on").click()
     expect(page.locator(".box.now")).to_have_attribute("data-key", order[1])
     page.keyboard.press("[")
     expect(page.locator(".box.now")).to_have_attribute("data-key", order[0])
@@ -102,10 +102,10 @@ def test_stepping_by_keys_buttons_and_slider(show: Any, samples: Any, order: tup
 
 def test_playing_runs_to_the_end_and_stops(show: Any, samples: Any, order: tuple[str, ...]) -> None:
     page = show(samples.graph())
-    page.get_by_role("button", name="Play backward").click()
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
-    expect(page.locator(".said")).to_have_text(re.compile(rf"Step {len(order)} of"), timeout=15_000)
-    expect(page.get_by_role("button", name="Play backward")).to_be_visible()
+    button(page, "widgets.play").click()
+    expect(button(page, "widgets.pause")).to_be_visible()
+    expect(page.locator(".said")).to_have_text(words("widgets.step_at", step=len(order)), timeout=15_000)
+    expect(button(page, "widgets.play")).to_be_visible()
 
 
 def test_search_by_slash(show: Any, samples: Any) -> None:
@@ -114,7 +114,7 @@ def test_search_by_slash(show: Any, samples: Any) -> None:
     page.keyboard.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
     page.keyboard.type("linear")
-    expect(page.locator(".search")).to_contain_text("1 found")
+    expect(page.locator(".search")).to_contain_text(words("widgets.found", count=1))
     expect(box(page, "n1")).to_have_class(re.compile(r"\bfound\b"))
     page.keyboard.press("Escape")
     expect(page.locator(".box.found")).to_have_count(0)
@@ -127,7 +127,7 @@ def test_zoom_by_button_and_by_wheel_with_control(show: Any, samples: Any) -> No
         return part_in_sight(page)[2]
 
     whole = width()
-    page.get_by_role("button", name="Zoom in").click()
+    button(page, "widgets.zoom_more").click()
     near = width()
     assert near < whole
     page.locator(".graph-frame").hover()

@@ -65,14 +65,15 @@ RULES = {
 def words(message_id: str, /, **params: Any) -> re.Pattern[str]:
     """What finds a sentence of ours on a page by its id; a parameter that is not given may be anything."""
     assert params.keys() <= messages.fields(message_id), message_id
-    parts = Formatter().parse(messages.catalogue(messages.language())[message_id].replace("`", ""))
+    parts = Formatter().parse(messages.catalogue(messages.language())[message_id])
     given = {name: _spaced(str(value)) for name, value in params.items()}
     pieces = (_spaced(plain) + (given.get(name, ".*?") if name else "") for plain, name, _, _ in parts)
     return re.compile("".join(pieces), re.DOTALL)
 
 
 def _spaced(plain: str) -> str:
-    return r"\s+".join(map(re.escape, re.split(r"\s+", plain)))  # a page keeps "d x" on one line by another space
+    escaped = re.escape(plain).replace("`", "`?")  # which a page shows as code
+    return re.sub(r"(\\\s)+", r"\\s+", escaped)  # a page keeps "d x" on one line by another space
 
 
 def tab(page: Any, part: str) -> Any:
