@@ -5,21 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fn import typed
 from jupyter_app import cell, ours, run_all, visit, write
 from playwright.sync_api import expect
 from widget_page import button, tab
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-REPORT = """import torch, nbautograd
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-    @staticmethod
-    def backward(ctx, g):
-        return 3 * ctx.saved_tensors[0] * g
+SQUARE = typed("Square", "x: save(x); return x * x", "g: x, = saved; return 3 * x * g")
+REPORT = f"""import torch, nbautograd
+{SQUARE}
 nbautograd.inspect(Square, torch.ones(3, dtype=torch.float64, requires_grad=True))"""
 MODE = "() => window.jupyterapp.shell.currentWidget.content.mode"
 

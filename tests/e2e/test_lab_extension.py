@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 import pytest
 import torch
+from fn import typed
 from jupyter_app import READY, App, cell, choose_theme, execute, ours, run_all, run_cell, visit, write
 from nbformat.sign import NotebookNotary
 from playwright.sync_api import expect
@@ -27,18 +28,9 @@ from nbautograd.widgets.marks import MIME, marks_bundle, marks_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-SQUARE = """import torch
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, = ctx.saved_tensors
-        return 3 * x * grad_output
-# the end"""
 LINE, MENDED = "return 3 * x * grad_output", "return 2 * x * grad_output"
+CLASS = typed("Square", "x: save(x); return x * x", f"grad_output: x, = saved; {LINE}")
+SQUARE = f"import torch\n{CLASS}\n# the end"
 SOURCE = "k => window.jupyterapp.shell.currentWidget.content.widgets[k - 1].model.sharedModel.getSource()"
 NO_KERNEL = {"name": "none-such", "display_name": "None such", "language": "python"}
 
@@ -246,7 +238,7 @@ CALL = "%gradcheck Square.apply(x)"
 @pytest.mark.parametrize("reference", ["", " --reference torch.square(x)"])
 def test_from_wrong_to_right_without_typing(page, lab, artifacts, reference):
     """The class stands in another cell than the call; the report's own button mends it, and both cells run again."""
-    cells = SQUARE.replace("import torch\n", ""), CALL + reference, f"import torch\n{LOAD}"
+    cells = CLASS, CALL + reference, f"import torch\n{LOAD}"
     visit(page, lab, write(lab, "loop.ipynb", *cells))
     run_cell(page, 3)
     run_cell(page, 1)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from textwrap import indent
 
 import pytest
+from fn import typed
 from jupyter_app import free_port, running
 from playwright.sync_api import expect
 from widget_page import button, reads, tab, words
@@ -21,25 +23,14 @@ app = marimo.App()
 def _():
     import marimo as mo
     import torch
-    from torch.autograd import Function
 
     import nbautograd
-    return Function, mo, nbautograd, torch
+    return mo, nbautograd, torch
 
 
 @app.cell
-def _(Function, mo, nbautograd, torch):
-    class Square(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            (x,) = ctx.saved_tensors
-            return (2 * x + (x > 2.5)) * grad_output
-
+def _(mo, nbautograd, torch):
+SQUARE
     x = torch.linspace(-3, 3, 300, dtype=torch.float64, requires_grad=True)
     report = nbautograd.inspect(Square, x)
     view = mo.ui.anywidget(report.widget())
@@ -67,7 +58,8 @@ if __name__ == "__main__":
 @pytest.mark.skipif(PYTHON is None, reason="no marimo: `.ci/marimo` installs it beside the environment and runs this")
 @pytest.mark.timeout(180)
 def test_marimo_shows_asks_and_reads(page, tmp_path, artifacts):
-    (tmp_path / "app.py").write_text(APP)
+    square = typed("Square", "x: save(x); return x * x", "g: x, = saved; return (2 * x + (x > 2.5)) * g")
+    (tmp_path / "app.py").write_text(APP.replace("SQUARE", indent(square, "    ")))
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = ["run", str(tmp_path / "app.py"), "--headless", "--no-token", "--port", str(port)]

@@ -13,6 +13,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from fn import typed
 from jupyter_app import App, ours, visit
 from playwright.sync_api import expect
 from widget_page import tab, words
@@ -22,17 +23,9 @@ from nbautograd.command.page import run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-CELLS = ("""import torch, nbautograd
-from torch.autograd import Function
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, = ctx.saved_tensors
-        return (2 * x + (x > 2.5)) * grad_output
+SQUARE = typed("Square", "x: save(x); return x * x", "g: x, = saved; return (2 * x + (x > 2.5)) * g")
+CELLS = (f"""import torch, nbautograd
+{SQUARE}
 x = torch.linspace(-3, 3, 200, dtype=torch.float64, requires_grad=True)
 report = nbautograd.inspect(Square, x)
 report""", "report.widget()", "6 * 7")  # fmt: skip

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from fn import typed
 from jupyter_app import cell, execute, ours, run_cell, visit, write
 from playwright.sync_api import expect
 from widget_page import words
@@ -15,29 +16,14 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 SETUP = """import threading, numpy, torch, nbautograd
 %load_ext nbautograd
 x = torch.linspace(1, 2, 500, dtype=torch.float64, requires_grad=True)"""
-SLOW = """%%autograd_function --inputs x
-class Slow(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        threading.Event().wait(0.05)
-        return torch.from_numpy(numpy.cumsum(x.numpy() ** 2))
-    @staticmethod
-    def backward(ctx, g):
-        threading.Event().wait(0.001)
-        x, = ctx.saved_tensors
-        return torch.from_numpy(numpy.cumsum(g.numpy()[::-1])[::-1].copy()) * 2 * x"""
-ONE_STEP = """%%autograd_function --inputs x
-class Endless(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        while True:
-            pass
-    @staticmethod
-    def backward(ctx, g):
-        return g"""
-
-
+SLOW = typed(
+    "Slow",
+    "x: save(x); threading.Event().wait(0.05); return torch.from_numpy(numpy.cumsum(x.numpy() ** 2))",
+    "g: x, = saved; threading.Event().wait(0.001); "
+    "return torch.from_numpy(numpy.cumsum(g.numpy()[::-1])[::-1].copy()) * 2 * x",
+)
+ENDLESS = typed("Endless", "x: while True: pass", "g: return g")
+CHECKED = "%%autograd_function --inputs x\n"
 INTERRUPT = "() => window.jupyterapp.commands.execute('notebook:interrupt-kernel')"
 
 
@@ -57,13 +43,13 @@ def stop(page: Any, number: int, shown: str) -> None:
 
 
 def test_an_interrupt_leaves_what_is_done(page: Any, served: Any, artifacts: Any) -> None:
-    name = write(served, "stop.ipynb", SETUP, SLOW, "%gradcheck Slow.apply(x)", ONE_STEP, "6 * 7")
+    name = write(served, "stop.ipynb", SETUP, CHECKED + SLOW, "%gradcheck Slow.apply(x)", CHECKED + ENDLESS, "6 * 7")
     visit(page, served, name)
     run_cell(page, 1)
     for number in (2, 3):
         stop(page, number, r"\d\d %")
         told = cell(page, number).locator(".nbag-live")
-        expect(told).to_contain_text(words("views.evidence.incomplete"), timeout=60_000)
+        expect(told).to_contain_text(words("views.evidence.stopped"), timeout=60_000)
         page.screenshot(path=artifacts / f"{served.kind}-stopped-{number}.png")
     stop(page, 4, words("magics.running").pattern)
     expect(cell(page, 4)).to_contain_text(words("magics.interrupted"))

@@ -258,7 +258,9 @@ def test_a_gradient_that_the_latest_check_found_wrong_is_red_with_a_cross(show: 
     expect(edge.locator("text")).to_have_text(re.compile("^✗ "))
     expect(edge.locator("title")).to_have_text(said)
     expect(page.locator(".box.wrong")).to_contain_text("x")
-    expect(page.locator(".box.function")).to_have_attribute("aria-label", re.compile(f"x 3 {text('views.verdict.wrong')}"))
+    expect(page.locator(".box.function")).to_have_attribute(
+        "aria-label", re.compile(f"x 3 {text('views.verdict.wrong')}")
+    )
     expect(page.locator(".graph > .faint", has_text=said)).to_have_count(0 if in_report else 1)
 
 

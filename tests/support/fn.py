@@ -51,6 +51,13 @@ class Fn(Function):
         return namespace[name]
 
 
+def typed(name: str, forward: str, backward: str) -> str:
+    """The text of such a Function as one types it into a cell that has imported torch."""
+    methods = (_lines("forward", "ctx, ", forward), _lines("backward", "ctx, ", backward))
+    lines = [line for method in methods for line in ("    @staticmethod", *method) if line]
+    return "\n".join((f"class {name}(torch.autograd.Function):", *lines))
+
+
 def _lines(method: str, context: str, text: str) -> list[str]:
     arguments, body = text.split(": ", 1)
     statements = body.replace("save(", "ctx.save_for_backward(").replace("= saved", "= ctx.saved_tensors").split("; ")
