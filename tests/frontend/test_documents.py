@@ -58,12 +58,15 @@ def test_a_trace_is_a_tree_that_folds(show: Any, trace: DispatchLog) -> None:
     assert len(rows(page)) == 4
 
 
-@pytest.mark.parametrize("width", [480, 1000])
-def test_a_trace_is_seen_whole_at_any_width(show: Any, trace: DispatchLog, width: int) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(480, "light"), (1000, "dark")])
+def test_a_trace_is_seen_whole_at_any_width_and_axe_finds_nothing(
+    show: Any, trace: DispatchLog, width: int, scheme: str
+) -> None:
     page = show(trace)
+    in_scheme(page, scheme)
+    assert violations(page) == []
     page.set_viewport_size({"width": width, "height": 800})
-    region = page.locator(".scroll")
-    assert region.evaluate("r => r.scrollWidth - r.clientWidth") <= 0
+    assert page.locator(".scroll").evaluate("r => r.scrollWidth - r.clientWidth") <= 0
     for row in page.locator("tbody tr").all():
         boxes = [part.bounding_box() for part in row.locator("code, .verdict").all()]
         for one, other in combinations(boxes, 2):
@@ -82,10 +85,3 @@ def test_the_name_of_an_exercise_leads_to_its_answer(show: Any) -> None:
     expect(answer).not_to_be_in_viewport()
     page.get_by_role("button", name="multiply").click()
     expect(answer).to_be_in_viewport()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_a_trace(show: Any, trace: DispatchLog, scheme: str) -> None:
-    page = show(trace)
-    in_scheme(page, scheme)
-    assert violations(page) == []

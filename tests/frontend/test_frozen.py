@@ -12,7 +12,7 @@ import pytest
 import torch
 from functions_checked import CubedWrong
 from playwright.sync_api import Page, expect
-from widget_page import button, reads, tab, words
+from widget_page import button, reads, words
 
 import nbautograd
 from nbautograd.command import freeze
@@ -25,7 +25,6 @@ from nbautograd.widgets.thawing import brought_once
 pytestmark = pytest.mark.browser
 
 ANCHOR = "nbag-0123456789abcdef"
-LOADER = (Path(__file__).resolve().parents[2] / "nbautograd" / "static" / "loader.js").read_text(encoding="utf-8")
 
 
 def stored(value: Any) -> dict[str, Any]:
@@ -66,23 +65,6 @@ def block(samples: Any, size: int) -> Any:
     analytical = numerical.copy()
     analytical[size // 2, 7] += 9
     return GradcheckReport("F", "wrong", blocks={(0, 0): samples.block(analytical, numerical, names=("y", "x"))})
-
-
-def test_the_loader_unpacks_the_module(load: Any, samples: Any) -> None:
-    page = load(samples.report(wrong=True))
-    page.evaluate(
-        """async (source) => {
-          const loader = (await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })))).default;
-          await loader.initialize({ model: nb.model });
-          const el = document.createElement("div");
-          document.body.append(el);
-          nb.cleanup = await loader.render({ model: nb.model, el });
-        }""",
-        LOADER,
-    )
-    expect(tab(page, "jacobian")).to_be_visible()
-    page.evaluate("nb.cleanup()")
-    expect(page.locator(".nbag-live")).to_have_count(0)
 
 
 def test_kept_answers_come_without_a_kernel(thaw: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 from torch import nn
-from widget_page import button, part_in_sight, words
+from widget_page import RENDER, button, part_in_sight, words
 
 from nbautograd.core.graphs.backward import backward
 from nbautograd.core.graphs.build import graph
@@ -58,8 +58,7 @@ def unfolded(show: Callable[..., Any], load: Callable[..., Any], value: Autograd
     page = load(value)
     made = layout(value, boxes=None).to_dict()
     page.evaluate("l => nb.change({ layout: l })", made)
-    page.evaluate("""async () => { const el = document.createElement("div"); el.id = "view"; document.body.append(el);
-                             nb.cleanup = await nb.widget.render({ model: nb.model, el }); }""")
+    page.evaluate(RENDER)
     expect(page.locator(".drawing .box").first).to_be_attached()  # the page draws after the state is decoded
     return page
 

@@ -36,24 +36,17 @@ def test_the_first_frame_is_the_static_picture(show: Any, samples: Any) -> None:
     assert left + width >= made.width  # all of it is seen
 
 
-def test_one_tab_stop_and_arrows_follow_edges(show: Any, samples: Any) -> None:
+def test_one_tab_stop_arrows_follow_edges_enter_opens_and_escape_closes(show: Any, samples: Any) -> None:
     page = show(samples.graph())
+    page.evaluate("nb.model.set('selection', {node: 1})")  # as Python does
+    expect(box(page, "n1")).to_have_attribute("tabindex", "0")
     expect(page.locator('.box[tabindex="0"]')).to_have_count(1)
-    box(page, "n0").focus()
     page.locator('.box[tabindex="0"]').focus()
     page.keyboard.press("Home")
-    page.keyboard.press("ArrowDown")
-    expect(box(page, "n1")).to_be_focused()
+    for key, node in (("ArrowDown", "n1"), ("ArrowUp", "n0"), ("ArrowDown", "n1")):
+        page.keyboard.press(key)
+        expect(box(page, node)).to_be_focused()
     assert box(page, "n1").get_attribute("aria-label").startswith("LinearFunction")
-    page.keyboard.press("ArrowUp")
-    expect(box(page, "n0")).to_be_focused()
-
-
-def test_enter_opens_and_escape_closes(show: Any, samples: Any) -> None:
-    page = show(samples.graph())
-    box(page, "n0").focus()
-    page.keyboard.press("Home")
-    page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     detail = page.locator(".graph > .detail")
     expect(detail).to_contain_text(words("widgets.gradient_in"))
@@ -84,7 +77,7 @@ def test_click_opens_but_a_drag_pans(show: Any, samples: Any) -> None:
     expect(page.locator(".graph > .detail")).to_be_visible()
 
 
-def test_stepping_by_keys_buttons_and_slider(show: Any, samples: Any, order: tuple[str, ...]) -> None:
+def test_stepping_by_keys_buttons_slider_and_by_itself(show: Any, samples: Any, order: tuple[str, ...]) -> None:
     page = show(samples.graph())
     page.locator('.box[tabindex="0"]').focus()
     page.keyboard.press("]")
@@ -98,14 +91,10 @@ def test_stepping_by_keys_buttons_and_slider(show: Any, samples: Any, order: tup
     expect(page.locator(".box.now")).to_have_attribute("data-key", order[-1])
     page.get_by_role("slider").fill("0")
     expect(page.locator(".now, .waiting")).to_have_count(0)
-
-
-def test_playing_runs_to_the_end_and_stops(show: Any, samples: Any, order: tuple[str, ...]) -> None:
-    page = show(samples.graph())
     button(page, "widgets.play").click()
     expect(button(page, "widgets.pause")).to_be_visible()
     expect(page.locator(".said")).to_have_text(words("widgets.step_at", step=len(order)), timeout=15_000)
-    expect(button(page, "widgets.play")).to_be_visible()
+    expect(button(page, "widgets.play")).to_be_visible()  # it runs to the end and stops
 
 
 def test_search_by_slash(show: Any, samples: Any) -> None:
@@ -141,9 +130,3 @@ def test_zoom_by_button_and_by_wheel_with_control(show: Any, samples: Any) -> No
         arg=near,
     )
     page.keyboard.up("Control")
-
-
-def test_python_points_at_a_node(show: Any, samples: Any) -> None:
-    page = show(samples.graph())
-    page.evaluate("nb.model.set('selection', {node: 1})")
-    expect(box(page, "n1")).to_have_attribute("tabindex", "0")

@@ -51,16 +51,12 @@ def reading(page: Page) -> Any:
     return page.get_by_role("status")
 
 
-def test_pixels_are_those_of_the_palette(show: Any, small: Any) -> None:
+def test_pixels_are_those_of_the_palette_of_the_theme(show: Any, small: Any) -> None:
     page = show(small)
     table = colours("light")
     seen = {place: page.evaluate(PIXEL, [*place, 2, 3]) for place in [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 1)]}
     assert list(seen.values()) == [table[-5], table[0], table[-4], table[-3]]  # +4, -4, zero is paper, NaN
     assert page.evaluate(PIXEL, [2, 0, 0, 2, 3]) == table[-4]  # no difference is paper
-
-
-def test_dark_pages_get_the_dark_palette_when_the_theme_changes(show: Any, small: Any) -> None:
-    page = show(small)
     page.evaluate("() => { document.documentElement.style.colorScheme = 'dark'; document.body.className = 'x'; }")
     page.wait_for_function(f"(args) => ({PIXEL})(args) === '{colours('dark')[-5]}'", arg=[0, 0, 0, 2, 3])
 

@@ -77,17 +77,22 @@ def test_a_report_that_goes_and_comes_back(opened: Page) -> None:
     expect(static(opened)).to_be_hidden()
 
 
-def test_when_the_model_ends_the_report_is_back(opened: Page) -> None:
-    opened.evaluate(ADD)
-    opened.evaluate(START)
-    expect(static(opened)).to_be_hidden()
-    opened.evaluate("nb.end()")
-    expect(live(opened)).to_have_count(0)
-    expect(static(opened)).to_be_visible()
-    assert opened.evaluate("Object.values(nb.listeners).flat().length") == 0
-    opened.evaluate(ADD)
-    opened.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 120))")
-    expect(live(opened)).to_have_count(0)
+def test_a_name_given_later_is_followed_and_when_the_model_ends_the_report_is_back(load: Any, samples: Any) -> None:
+    page = load(samples.report(wrong=True))
+    page.evaluate(ADD)
+    page.evaluate(START)
+    expect(live(page)).to_have_count(0)
+    expect(static(page)).to_be_visible()
+    page.evaluate("nb.model.set('_anchor', 'nbag-1')")
+    expect(live(page)).to_have_count(1)
+    expect(static(page)).to_be_hidden()
+    page.evaluate("nb.end()")
+    expect(live(page)).to_have_count(0)
+    expect(static(page)).to_be_visible()
+    assert page.evaluate("Object.values(nb.listeners).flat().length") == 0
+    page.evaluate(ADD)
+    page.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 120))")
+    expect(live(page)).to_have_count(0)
 
 
 def test_a_view_that_fails_leaves_the_report_and_displayed_by_itself_says_so(load: Any, samples: Any) -> None:
@@ -101,20 +106,6 @@ def test_a_view_that_fails_leaves_the_report_and_displayed_by_itself_says_so(loa
         "        try { await nb.widget.render({ model: nb.model, el }); } catch {} }"
     )
     expect(page.get_by_role("alert")).to_contain_text("nbautograd:")
-
-
-def test_a_name_given_later_is_followed(load: Any, samples: Any) -> None:
-    page = load(samples.report())
-    page.evaluate(ADD)
-    page.evaluate(START)
-    expect(live(page)).to_have_count(0)
-    expect(static(page)).to_be_visible()
-    page.evaluate("nb.model.set('_anchor', 'nbag-1')")
-    expect(live(page)).to_have_count(1)
-    expect(static(page)).to_be_hidden()
-    page.evaluate("nb.end()")
-    expect(static(page)).to_be_visible()
-    assert page.evaluate("Object.values(nb.listeners).flat().length") == 0
 
 
 @pytest.mark.parametrize(("trusted", "served", "views"), [(True, True, 1), (False, True, 0), (False, False, 1)])

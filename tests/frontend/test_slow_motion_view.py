@@ -61,6 +61,9 @@ def test_arrows_go_line_by_line_until_the_first_that_is_wrong(motion: Any) -> No
     expect(motion.locator(".motion .edge.wrong")).to_have_count(0)  # it has not got there
     motion.keyboard.press("End")
     expect(explained).to_have_count(1)
+    row = motion.locator(".motion tbody tr")
+    expect(row).to_have_count(1)
+    expect(row.locator(".thumbnail")).to_have_count(3)  # a value beside what it should be, and the difference
     expect(said).to_contain_text(words("views.motion.returns_wrong", names="x"))
     expect(motion.locator(".motion .edge.flow.wrong")).to_have_count(1)
     expect(motion.locator(".motion .tag.wrong")).to_have_text(words("views.verdict.wrong"))
@@ -76,13 +79,6 @@ def test_space_plays_and_a_click_on_a_line_goes_there(motion: Any) -> None:
     expect(motion.locator(".motion .said")).to_contain_text(words("widgets.motion_at", step=6, steps=6), timeout=15_000)
     motion.locator(".motion .row", has_text="gx = g * h").click()
     expect(motion.locator(".motion .said")).to_contain_text(f"gx: {text('views.motion_known.right')}")
-
-
-def test_a_value_stands_beside_what_it_should_be(motion: Any) -> None:
-    whole(motion).press("End")
-    row = motion.locator(".motion tbody tr")
-    expect(row).to_have_count(1)
-    expect(row.locator(".thumbnail")).to_have_count(3)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
