@@ -45,7 +45,7 @@ def headless(request, tmp_path_factory):
 
 
 @pytest.mark.notebooks
-def test_headless_writes_a_page_that_needs_nothing_else(headless, page, artifacts):
+def test_headless_writes_a_page_that_needs_nothing_else(headless, page):
     written, lang = headless
     needed = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[\"']?http", written.read_text(encoding="utf-8"))
     assert needed == []
@@ -58,7 +58,6 @@ def test_headless_writes_a_page_that_needs_nothing_else(headless, page, artifact
         expect(page.locator(".nbautograd").filter(has_text=said).first).to_be_visible()
     assert page.refused == []
     assert page.errors == []
-    page.screenshot(path=artifacts / f"headless-{lang}.png", full_page=True)
     assert written.stat().st_size < 3_000_000
 
 

@@ -307,8 +307,8 @@ def test_the_traceback_of_a_gradient_error_folds_to_the_lines_of_the_cell(page, 
 
 
 @pytest.mark.nightly
-def test_asked_to_always_find_the_line_it_does_without_asking(page, lab, artifacts):
-    """For the session alone: no cell is added, and nothing stands in the notebook. Both themes are photographed."""
+def test_asked_to_always_find_the_line_it_does_without_asking(page, lab):
+    """For the session alone: no cell is added, and nothing stands in the notebook."""
     first = "import torch\n%load_ext nbautograd\nw = torch.ones(3, requires_grad=True)"
     visit(page, lab, write(lab, "always.ipynb", first, IN_PLACE, IN_PLACE.replace("h", "k")))
     run_cell(page, 1)
@@ -318,16 +318,13 @@ def test_asked_to_always_find_the_line_it_does_without_asking(page, lab, artifac
     run_cell(page, 3)
     expect(cell(page, 3).locator(".nbag-wall li > code")).to_have_count(3, timeout=90_000)
     page.wait_for_function("() => window.jupyterapp.shell.currentWidget.content.widgets.length === 3")
-    for theme in ("JupyterLab Light", "JupyterLab Dark"):
-        choose_theme(page, theme)
-        page.screenshot(path=artifacts / f"lab_always_{theme.split()[1]}.png", full_page=True)
     execute(page, "docmanager:save")
     assert "--on" not in (lab.root / "always.ipynb").read_text()
     assert ours(page.errors) == []
 
 
 @pytest.mark.nightly
-def test_a_long_check_that_ends_in_another_tab_is_told(page, lab, artifacts):
+def test_a_long_check_that_ends_in_another_tab_is_told(page, lab):
     """The wait is the user's own, since the feature begins at ten seconds."""
     slow = f"import time, torch\ntime.sleep(10.2)\n{CALL}"
     name = write(lab, "long.ipynb", f"import torch\n{LOAD}", SQUARE, slow)
@@ -342,9 +339,6 @@ def test_a_long_check_that_ends_in_another_tab_is_told(page, lab, artifacts):
     center.click()
     told = page.locator(".jp-Notification-List, .jp-Notification-Center").last
     expect(told).to_contain_text(words("views.headline.wrong_for"))
-    for theme in ("JupyterLab Light", "JupyterLab Dark"):
-        choose_theme(page, theme)
-        page.screenshot(path=artifacts / f"lab_told_{theme.split()[1]}.png")
     button(told, "lab.open").click()
     expect(cell(page, 3)).to_be_visible()
 

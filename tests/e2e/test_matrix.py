@@ -87,20 +87,17 @@ OFTEN = [False, pytest.param(True, marks=pytest.mark.nightly)]  # whether the sa
     ("app", "state"),
     [("lab", False), *(pytest.param(*one, marks=pytest.mark.nightly) for one in (("lab", True), ("notebook7", False)))],
 )
-def test_a_fresh_kernel(page: Any, request: Any, executed: Any, app: str, state: bool, artifacts: Path) -> None:
+def test_a_fresh_kernel(page: Any, request: Any, executed: Any, app: str, state: bool) -> None:
     served = request.getfixturevalue(app)
     opened(page, served, saved(served, f"fresh-{state}.ipynb", executed, state=state))
     one_report_in_each(page)
-    page.locator(".jp-CodeCell").nth(1).scroll_into_view_if_needed()
-    page.screenshot(path=artifacts / f"{app}-fresh-{state}.png")
     assert ours(page.errors) == []
 
 
 @pytest.mark.parametrize("state", OFTEN, ids=["state lost", "state saved"])
-def test_no_kernel(page: Any, lab: App, executed: Any, state: bool, artifacts: Path) -> None:
+def test_no_kernel(page: Any, lab: App, executed: Any, state: bool) -> None:
     opened(page, lab, saved(lab, f"none-{state}.ipynb", executed, state=state, kernel=False), kernel=False)
     one_report_in_each(page)
-    page.screenshot(path=artifacts / f"lab-none-{state}.png")
 
 
 @pytest.mark.parametrize("app", ["lab", pytest.param("notebook7", marks=pytest.mark.nightly)])
@@ -112,7 +109,7 @@ def test_untrusted(page: Any, request: Any, executed: Any, app: str) -> None:
 
 
 @pytest.mark.parametrize("state", OFTEN, ids=["state lost", "state saved"])
-def test_nbconvert_without_network(page: Any, executed: Any, tmp_path: Path, state: bool, artifacts: Path) -> None:
+def test_nbconvert_without_network(page: Any, executed: Any, tmp_path: Path, state: bool) -> None:
     from nbconvert import HTMLExporter
 
     copy = nbformat.from_dict(json.loads(json.dumps(executed)))
@@ -121,7 +118,6 @@ def test_nbconvert_without_network(page: Any, executed: Any, tmp_path: Path, sta
     (tmp_path / "page.html").write_text(HTMLExporter().from_notebook_node(copy)[0], encoding="utf-8")
     page.goto((tmp_path / "page.html").as_uri())
     one_report_in_each(page)
-    page.screenshot(path=artifacts / f"nbconvert-{state}.png", full_page=True)
 
 
 @pytest.fixture(scope="module")
@@ -145,11 +141,10 @@ def works_alone(page: Any) -> None:
 
 
 @pytest.mark.nightly
-def test_frozen_in_jupyterlab_trusted_and_not(page: Any, lab: App, frozen: Path, artifacts: Path) -> None:
+def test_frozen_in_jupyterlab_trusted_and_not(page: Any, lab: App, frozen: Path) -> None:
     content = nbformat.read(frozen, 4)
     opened(page, lab, saved(lab, "frozen.ipynb", content, state=True, kernel=False), kernel=False)
     works_alone(page)
-    page.screenshot(path=artifacts / "lab-frozen.png")
     assert ours(page.errors) == []
     name = saved(lab, "frozen-untrusted.ipynb", content, state=True, kernel=False, trusted=False)
     opened(page, lab, name, kernel=False)
@@ -158,13 +153,12 @@ def test_frozen_in_jupyterlab_trusted_and_not(page: Any, lab: App, frozen: Path,
     assert page.refused == []
 
 
-def test_frozen_as_a_page_without_network(page: Any, frozen: Path, tmp_path: Path, artifacts: Path) -> None:
+def test_frozen_as_a_page_without_network(page: Any, frozen: Path, tmp_path: Path) -> None:
     from nbconvert import HTMLExporter
 
     (tmp_path / "page.html").write_text(HTMLExporter().from_notebook_node(nbformat.read(frozen, 4))[0], "utf-8")
     page.goto((tmp_path / "page.html").as_uri())
     works_alone(page)
-    page.screenshot(path=artifacts / "nbconvert-frozen.png", full_page=True)
 
 
 def test_without_scripts_the_report_is_there(chromium: Any, frozen: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def stop(page: Any, number: int, shown: str) -> None:
     expect(cell(page, number).locator(".jp-InputPrompt")).to_contain_text(f"[{number}]", timeout=60_000)
 
 
-def test_an_interrupt_leaves_what_is_done(page: Any, served: Any, artifacts: Any) -> None:
+def test_an_interrupt_leaves_what_is_done(page: Any, served: Any) -> None:
     name = write(served, "stop.ipynb", SETUP, CHECKED + SLOW, "%gradcheck Slow.apply(x)", CHECKED + ENDLESS, "6 * 7")
     visit(page, served, name)
     run_cell(page, 1)
@@ -50,7 +50,6 @@ def test_an_interrupt_leaves_what_is_done(page: Any, served: Any, artifacts: Any
         stop(page, number, r"\d\d %")
         told = cell(page, number).locator(".nbag-live")
         expect(told).to_contain_text(words("views.evidence.stopped"), timeout=60_000)
-        page.screenshot(path=artifacts / f"{served.kind}-stopped-{number}.png")
     stop(page, 4, words("magics.running").pattern)
     expect(cell(page, 4)).to_contain_text(words("magics.interrupted"))
     run_cell(page, 5)
