@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import nbautograd
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.views.layout import layout
+from nbautograd.views.layout.build import with_flow
 from nbautograd.views.layout.sugiyama import ranks
 
 
@@ -169,6 +170,20 @@ def test_frozen_modules_say_so_in_words_too():
     said = [box.key for box in made.boxes if any("frozen" in line.text for line in box.lines)]
     assert said == [box.key for box in made.boxes if box.frozen]
     assert len(said) == 2
+
+
+@pytest.mark.parametrize("spoilt", [1, float("nan")])
+def test_an_arrow_that_stands_for_several_tells_the_largest_whenever_it_is_drawn(spoilt):
+    model, loss = models.resnet()
+    loss = loss * spoilt
+    names = {"model": model, "loss": loss}
+    before, after = nbautograd.graph(loss, names=names), nbautograd.backward(loss, names=names)
+    drawn, filled = layout(after).paths, with_flow(layout(before), after).paths
+    several = [path for path in drawn if len(path.edges) > 1]
+    assert several
+    assert {path.style for path in several} == {"bad" if spoilt != 1 else ""}
+    assert all("|g| ≤ " in path.label or path.style for path in several)
+    assert [path.style for path in drawn] == [path.style for path in filled]
 
 
 @pytest.mark.parametrize(

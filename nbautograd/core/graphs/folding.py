@@ -319,14 +319,28 @@ def _merged(graph: AutogradGraph, homes: dict[int, int]) -> tuple[Edge, ...]:
             between.setdefault(ends, []).append(position)
     edges = []
     for (source, target), positions in sorted(between.items()):
-        first, members = graph.edges[positions[0]], tuple(positions)
+        inside, members = [graph.edges[p] for p in positions], tuple(positions)
         if len(members) == 1:
-            edges.append(replace(first, source=source, target=target, members=members))
+            edges.append(replace(inside[0], source=source, target=target, members=members))
         else:
-            stale = next((graph.edges[p].stale for p in members if graph.edges[p].stale), "")
-            wrong = next((graph.edges[p].wrong for p in members if graph.edges[p].wrong), "")
-            edges.append(Edge(source, target, first.input_nr, 0, members=members, stale=stale, wrong=wrong))
+            most, number = largest(inside), inside[0].input_nr
+            stale = next((edge.stale for edge in inside if edge.stale), "")
+            wrong = next((edge.wrong for edge in inside if edge.wrong), "")
+            flow = most.gradient, "", most.state, members, stale, wrong
+            edges.append(Edge(source, target, number, 0, None, None, *flow))
     return tuple(edges)
+
+
+def largest(edges: Sequence[Edge]) -> Edge:
+    """Return the edge with the largest gradient, the first that holds NaN or Inf; their sum may be anything."""
+
+    def size(edge: Edge) -> float:
+        gradient = edge.gradient
+        if gradient is None or gradient.norm is None:
+            return -1.0
+        return math.inf if gradient.nan or gradient.inf else gradient.norm
+
+    return max(edges, key=size)
 
 
 def open_boxes(graph: AutogradGraph, opened: Collection[str], most: int) -> AutogradGraph:

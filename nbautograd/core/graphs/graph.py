@@ -179,7 +179,7 @@ class Edge(Displayable):
         input_nr: which of the source's returned gradients flows here.
         output_nr: which of the target's outputs it is the gradient of.
         shape, dtype: of that gradient, as torch expects it; None when unknown.
-        gradient: after ``backward``: this branch's own contribution.
+        gradient: after ``backward``: this branch's own contribution; in a folded graph the largest of those inside.
         name: for a custom Function the name of the argument whose gradient this is, where the source gives it.
         state: after ``backward``: ``"flowed"``, ``"none"`` (the source returned None for it) or ``"not reached"``;
             empty before.

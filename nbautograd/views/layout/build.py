@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from nbautograd import messages
-from nbautograd.core.graphs.folding import fold_to, open_boxes
-from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node, Origin, collector_paused
+from nbautograd.core.graphs.folding import fold_to, largest, open_boxes
+from nbautograd.core.graphs.graph import AutogradGraph, Node, Origin, collector_paused
 from nbautograd.views.layout import Box, Layout, Path
 from nbautograd.views.layout.clusters import Clusters, box_key
 from nbautograd.views.layout.contents import commonest_dtype, edge_text
@@ -169,23 +168,15 @@ def with_flow(made: Layout, graph: AutogradGraph) -> Layout:
     def told(path: Path) -> Path:
         if not path.edges or path.style == "wrong":
             return path
-        most = max([graph.edges[i] for i in path.edges], key=_size)
+        most = largest([graph.edges[i] for i in path.edges])
         if most.gradient is None and not most.state:
             return path
-        text, style = edge_text(most, dtype)
-        text = text.replace("|g| ", "|g| ≤ ") if len(path.edges) > 1 else text
+        text, style = edge_text(replace(most, members=path.edges), dtype)
         room = text_width(path.label, "label") + SPARE
         fits = (short for short in (text, text.replace("|g| ", "")) if text_width(short, "label") <= room)
         return replace(path, label=next(fits, ""), style=style, title=path.title or text)
 
     return replace(made, paths=tuple(map(told, made.paths)))
-
-
-def _size(edge: Edge) -> float:
-    gradient = edge.gradient
-    if gradient is None or gradient.norm is None:
-        return -1.0
-    return math.inf if gradient.nan or gradient.inf else gradient.norm
 
 
 def _boxes(clusters: Clusters, frame: Frame) -> tuple[list[Box], list[Path]]:

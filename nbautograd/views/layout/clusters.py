@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nbautograd import messages
+from nbautograd.core.graphs.folding import largest
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.views.layout.contents import (
     Content,
@@ -237,7 +238,8 @@ class Clusters:
         names = {_name(nodes[edges[i].source]) for i in far}
         text = f"↑ {names.pop() if len(names) == 1 else ''}{f' ×{len(far)}' if len(far) > 1 else ''}"
         sources = tuple(m for i in far for m in self._members(edges[i].source))
-        label, style = edge_text(edges[far[0]], self.dtype) if len(far) == 1 else ("", "")
+        label, style = edge_text(largest([edges[i] for i in far]), self.dtype)
+        label = label if len(far) == 1 else ""
         stands_for = tuple(e for i in far for e in edges[i].members or (i,))
         cluster.lefts.append(
             ClusterChip(f"p{far[0]}.t", short_content("portal", text), sources, stands_for, label, style)
@@ -306,7 +308,8 @@ class Clusters:
                 text = messages.text("graphs.more", count=len(rest))
                 nodes = tuple(n for chip in rest for n in chip.nodes)
                 edges = tuple(e for chip in rest for e in chip.edges)
-                more = ClusterChip(f"{cluster.key}.more", short_content("leaf", text), nodes, edges, "", "")
+                style = "bad" if any(chip.style == "bad" for chip in rest) else ""
+                more = ClusterChip(f"{cluster.key}.more", short_content("leaf", text), nodes, edges, "", style)
                 cluster.rights[MOST_CHIPS - 1 :] = [more]
 
 

@@ -186,7 +186,7 @@ def norm_text(gradient: TensorSummary) -> str:
 
 
 def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
-    """Return an edge's label and style: the gradient's shape before backward, its norm after, or a count.
+    """Return an edge's label and style: the gradient's shape before backward, its norm after, of several the largest.
 
     One that the latest check found wrong has a cross before it.
     """
@@ -202,7 +202,8 @@ def edge_text(edge: Edge, dtype: str | None) -> tuple[str, str]:
         style = "bad" if edge.gradient.nan or edge.gradient.inf else ""
         if not style and edge.gradient.numel and edge.gradient.zeros == edge.gradient.numel:
             style = "zero"
-        return norm_text(edge.gradient), style
+        text = norm_text(edge.gradient)
+        return text.replace("|g| ", "|g| ≤ ") if len(edge.members) > 1 else text, style
     if len(edge.members) > 1:
         return messages.text("graphs.edges", count=len(edge.members)), ""
     other = f" {edge.dtype}" if edge.dtype is not None and edge.dtype != dtype else ""
