@@ -282,7 +282,7 @@ class LayoutView {
     const whole = el(
       "div",
       "stack graph",
-      el("div", "bar", steps.element, lens.element, why.element, el("span", "grow"), ...bar),
+      el("div", "bar", steps.element, lens.element, why.element, el("span", "bar end", ...bar)),
       lens.legend,
       why.answer,
       frame,
