@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from nbautograd.core.checking.backward_call import own_node, tensors_on_ctx
 from nbautograd.core.checking.block import Verdict
 from nbautograd.core.checking.budget import DEFAULT, Budget, Clock, budgeted, stopped, validated_budget
 from nbautograd.core.checking.prepared_inputs import is_floating
@@ -128,7 +129,7 @@ def compare(
 
     Raises:
         CallError: ``fn`` or ``reference`` cannot be called, ``reference`` and ``compile`` are missing, inputs are no
-            tuple, or sizes do not fit.
+            tuple, sizes do not fit, or nothing has a name of ``overwrites``.
         InputError: nothing in the inputs can be differentiated.
 
     Example:
@@ -256,6 +257,7 @@ class Compare:
         got, expected = (sum(map(is_floating, one.call())) for one in (self.candidate, self.reference))
         if got != expected:
             raise CallError("compare.outputs_differ", function=self.names[0], got=got, expected=expected)
+        self._refuse_unknown_names()
         cases = list(cases_of_shapes(self.reference, shapes or (), self.seed))  # refused before anything is compared
         if layouts is not None or shapes is None:
             cases += layout_cases(self.reference, layouts)
@@ -278,6 +280,16 @@ class Compare:
                 self.results.append(self._named_case(case))
             self._done(len(self.named))
         self._sweep(cases)
+
+    def _refuse_unknown_names(self) -> None:
+        problem = self.candidate
+        node = own_node(problem, problem.call()) if problem.overwrites else None
+        if node is None or problem.source is None:
+            return
+        saved = (name for name, _ in tensors_on_ctx(problem, node))
+        known = (*problem.input_names, *problem.source.grad_outputs, *saved, *(f"ctx.{name}" for name in vars(node)))
+        for name in problem.overwrites.difference(known, problem.output_names):
+            raise CallError("compare.overwrites_unknown", name=name, names=", ".join(dict.fromkeys(known)))
 
     def _named_case(self, case: NamedCase) -> Result:
         if case is self.given and self.outcome is not None:  # what was compared in full is not compared again

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,9 +57,11 @@ class Compared:
 
     @property
     def apart(self) -> float:
-        """Their difference, relative to the size of what is summed up."""
+        """Their difference, relative to the size of what is summed up; infinite for a gradient that is not finite."""
         if self.gradient is None:
             return 1.0
+        if not self.gradient.isfinite().all():
+            return math.inf
         g, u = (torch.view_as_real(x) if x.is_complex() else x for x in (self.gradient, self.derivative.u))
         terms = (g.double() * u.double()).reshape(-1)
         size = max(float(terms.norm()), abs(self.derivative.slope), 1e-300)
@@ -300,7 +303,7 @@ def second_witness(target: Any, inputs: tuple[Any, ...], report: GradcheckReport
     """
     wrong = [block for block in report.blocks.values() if block.verdict == "mismatch"]
     by_autograd = [
-        one.apart > gradient_tolerance((), inputs)
+        not one.apart <= gradient_tolerance((), inputs)  # it may be NaN
         for block in wrong
         for one in block.witnesses
         if one.witness == "autograd of forward" and one.took_part

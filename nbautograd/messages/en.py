@@ -1089,6 +1089,7 @@ SENTENCES: dict[str, str] = {
     "compare.integers.what": "The output `{name}` holds other whole numbers than the reference's.",
     "compare.overflow": "{wrong} entries of {name} overflow in the reference in this dtype as well, and were left out.",
     "compare.random": "`{reference}` draws random numbers: both are called with torch's generators at the same seed. If the kernel draws its own numbers, let it take the mask as an argument. Otherwise the two cannot agree.",
+    "compare.overwrites_unknown": "`overwrites` names `{name}`, and there is no such tensor. Take one of {names}.",
     "compare.overwrites": "Whether {names} is overwritten was not judged: `overwrites` allows it.",
     "compare.compile_not_tried": "torch.compile was not tried: it says nothing as long as the Function itself is not right.",
     "compare.compile_agrees": "Under torch.compile ({backends}) it agrees as well.",

@@ -1089,6 +1089,7 @@ SENTENCES: dict[str, str] = {
     "compare.integers.what": "输出 `{name}` 里的整数与参考实现的不同。",
     "compare.overflow": "{name} 有 {wrong} 个元素在参考实现用同一 dtype 计算时也溢出，未参与比较。",
     "compare.random": "`{reference}` 会抽取随机数：两边调用前都给 torch 的随机数生成器设同一种子。自己生成随机数的 kernel 需要把 mask 作为参数传入，否则结果无法相符。",
+    "compare.overwrites_unknown": "`overwrites` 里写了 `{name}`，但没有这个张量。请从 {names} 中选。",
     "compare.overwrites": "没有判断 {names} 是否被改写：`overwrites` 允许这样做。",
     "compare.compile_not_tried": "没有尝试 torch.compile：Function 本身还不正确时，编译后的结果说明不了什么。",
     "compare.compile_agrees": "在 torch.compile（{backends}）下同样相符。",

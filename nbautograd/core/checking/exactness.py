@@ -110,7 +110,7 @@ def _coarser_steps_agree(block: Block) -> bool:
     The residue of a solver, which conjugate gradients leave at 1e-12, has slopes of its own over as little.
     """
     at = block.worst
-    if at is None:
+    if at is None or not np.isfinite(at.analytical):
         return False
     off = abs(at.analytical - at.numerical)
     agree = np.abs(block.errors - off) <= COARSER * min(off, abs(at.analytical))

@@ -150,7 +150,7 @@ def climbs_in_stairs(problem: Problem, outputs: Outputs, where: tuple[int, int])
             slopes = [inner_product([u], [problem.vjp(call(WIDE * t), v)[which]]) for t in NODES]
             apart = abs(value(WIDE) - value(-WIDE) - WIDE * float(WEIGHTS @ slopes))
             small = apart <= MOST * WIDE * float(WEIGHTS @ np.abs(slopes))
-            if not (small and apart <= STAIRS * _stair(value, apart / STAIRS)):
+            if not (math.isfinite(apart) and small and apart <= STAIRS * _stair(value, apart / STAIRS)):
                 return False
         if guard.failed:
             return False

@@ -337,3 +337,15 @@ def test_the_residue_of_a_solver_has_slopes_of_its_own_over_as_little(factor: fl
 def test_the_callers_own_tolerance_decides() -> None:
     fn, inputs = APPROXIMATE["erf"]
     assert nbautograd.gradcheck(fn, inputs(), order=1, rtol=1e-9, atol=0.0).verdict == "wrong"
+
+
+DividesByZero = Fn.of("DividesByZero", "x: return x * x", "g: return 2 * g / 0.0")
+
+
+@pytest.mark.parametrize("shape", [(5,), (400, 500)])
+def test_a_gradient_that_is_infinite_or_nan_is_no_approximation(shape: tuple[int, ...]) -> None:
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    found = nbautograd.gradcheck(DividesByZero, x)
+    assert (found.verdict, found.findings[0].code) == ("wrong", "nonfinite")
+    (told,) = nbautograd.audit(DividesByZero, x).functions
+    assert told.verdict == "wrong"

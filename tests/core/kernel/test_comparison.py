@@ -11,6 +11,7 @@ from fn import Fn
 from fused_kernels import RMS_NORM
 
 from nbautograd import compare
+from nbautograd.errors import CallError
 from nbautograd.types import Comparison
 
 F = torch.nn.functional
@@ -137,10 +138,10 @@ BOTH = Fn.of("BOTH", "x, w: save(x, w); return x * w",
     ("fn", "reference", "names", "codes"),
     [
         *(
-            (fn, eager, ("x" if code != "mutates_grad_output" else "g",), [])
+            (fn, eager, (name,), [code][: (name == "g") != (code == "mutates_grad_output")])
             for code, (fn, eager, _) in WRITTEN.items()
+            for name in "xg"
         ),
-        *((fn, eager, ("w",), [code]) for code, (fn, eager, _) in WRITTEN.items()),
         (BOTH, torch.mul, "g", ["mutates_saved"]),
         (BOTH, torch.mul, ["x"], ["mutates_grad_output"]),
         (BOTH, torch.mul, ["x", "g"], []),
@@ -155,6 +156,14 @@ def test_what_is_meant_to_be_overwritten_is_no_finding(fn: Any, reference: Any, 
     assert [one.code for one in report.findings] == codes
     assert report.verdict == ("wrong" if codes else "right")
     assert report.notes[-1].message_id == "compare.overwrites"
+
+
+@pytest.mark.parametrize("fn", [BOTH, lambda x, w: BOTH.apply(x, w.clone())])
+def test_a_name_that_nothing_has_is_told_with_the_names_that_there_are(fn: Any) -> None:
+    inputs = tuple(x.requires_grad_() for x in drawn(torch.float32, (8, 16), (8, 16)))
+    with pytest.raises(CallError) as caught:
+        compare(fn, torch.mul, inputs, sizes=(), overwrites=["x", "logits"])
+    assert caught.value.params == {"name": "logits", "names": "x, w, g"}
 
 
 REVERSED = Fn.of("REVERSED", "x: return x.view_as(x)", "g: return -0.5 * g")
