@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from nbautograd.core.graphs.backward import backward
     from nbautograd.core.graphs.build import graph
     from nbautograd.core.graphs.modules import watch_modules
-    from nbautograd.core.graphs.why_none import why_none
     from nbautograd.core.recording.api import calls, instrument, recording, uninstrument
     from nbautograd.core.tracing.log import dispatches, trace, untrace
     from nbautograd.errors import CallError, GradcheckError, InputError, NbautogradError
@@ -42,7 +41,6 @@ _HOME = {
     "Budget": "core.checking.budget",
     "graph": "core.graphs.build",
     "backward": "core.graphs.backward",
-    "why_none": "core.graphs.why_none",
     "watch_modules": "core.graphs.modules",
     "inspect": "inspection.report",
     **dict.fromkeys(("NbautogradError", "CallError", "InputError", "GradcheckError"), "errors"),
@@ -52,7 +50,7 @@ _HOME = {
 
 __all__ = [  # noqa: RUF022 - in the order of the documentation
     "instrument", "uninstrument", "recording", "calls", "inspect", "gradcheck", "Budget", "jacobian", "compare",
-    "audit", "explain", "graph", "backward", "why_none", "watch_modules",
+    "audit", "explain", "graph", "backward", "watch_modules",
     "trace", "untrace", "dispatches",
     "set_language", "NbautogradError", "CallError", "InputError", "GradcheckError",
 ]  # fmt: skip

@@ -35,7 +35,7 @@ from nbautograd.core.explaining.watch import Bad, all_finite, tensors_of
 from nbautograd.core.findings import Finding, Fix
 from nbautograd.core.graphs.build import graph
 from nbautograd.core.graphs.graph import AutogradGraph
-from nbautograd.core.graphs.why_none import of_tensor, reason_finding, why_none
+from nbautograd.core.graphs.why_none import of_leaf, of_tensor, reason_finding
 from nbautograd.core.process_copy import Refused, in_copy
 from nbautograd.core.stumbles import any_errors, record
 from nbautograd.core.this_thread import warnings_ignored
@@ -237,8 +237,9 @@ def _of_leaf(tensor: torch.Tensor, program: Program, names: Mapping[str, Any] | 
         facts = (_note("optimizer_holds_others", name=name or "?", optimizers=", ".join(optimizers)),)
         return Explanation("optimizer_holds_others", facts, name)
     losses = [t for t in program.tensors.values() if node_of(t) is not None and t.numel() == 1]
-    finding = why_none(tensor, losses, names={"__name__": "", **program.variables}) if losses else None
-    finding = finding or reason_finding("not_run", name=name or "?")
+    finding = reason_finding("not_run", name=name or "?")
+    if losses:
+        finding = of_leaf(tensor, losses, {"__name__": "", **program.variables})
     if name and "name" in finding.params:
         finding = replace(finding, params={**finding.params, "name": name})
     if finding.code in ("grad_none_not_a_part", "grad_none_not_run"):  # why is to be seen while it runs

@@ -75,10 +75,10 @@ except RuntimeError as error:
 
 y = torch.from_numpy(np.exp(x.detach().numpy())).sum()
 print("y needs a gradient:", y.requires_grad)
-nbautograd.why_none(x, y)
+nbautograd.explain(y)
 
 # %% [markdown] lang="en" pair="function-around"
-# `np.exp` accepts a plain tensor and returns one. PyTorch refuses to hand over a tensor that requires grad, since its history would be lost. If you insist, with `detach()`, the history is lost. `why_none` says so: `y` has no graph.
+# `np.exp` accepts a plain tensor and returns one. PyTorch refuses to hand over a tensor that requires grad, since its history would be lost. If you insist, with `detach()`, the history is lost. `explain` says so: `y` does not require grad.
 #
 # Inside a Function's `forward` nothing is recorded anyway, so leaving is allowed there, without `detach()`. `backward` repairs the tape: it says what the gradient is.
 #
@@ -93,8 +93,8 @@ nbautograd.why_none(x, y)
 #
 # $\operatorname{softplus}(x) = \log(1 + e^x)$, computed by NumPy in `forward` **and** in `backward`. It must take float32 and float64 and give back the same, survive $x = 800$, and refuse a second derivative. (`np.logaddexp(a, b)` is $\log(e^a + e^b)$ without overflow.)
 
-# %% [markdown] lang="zh" pair="function-around" of="8d0fd11a"
-# 普通张量，`np.exp` 能算，得到的也还是张量。需要梯度的张量，PyTorch 不肯交出去，因为历史会丢；你若坚持用 `detach()`，历史就真的丢了。`why_none` 说的就是这个：`y` 没有计算图。
+# %% [markdown] lang="zh" pair="function-around" of="d5e41640"
+# 普通张量，`np.exp` 能算，得到的也还是张量。需要梯度的张量，PyTorch 不肯交出去，因为历史会丢；你若坚持用 `detach()`，历史就真的丢了。`explain` 说的就是这个：`y` 不需要梯度。
 #
 # 在 Function 的 `forward` 里，反正什么都不会被记录，所以可以放心离开，也用不着 `detach()`；由 `backward` 来补上这一段：它说明梯度是什么。
 #

@@ -273,7 +273,7 @@ ROWS = [
     ("explain.unused.rule", lambda: rule("unused")),
     ("explain.unused_parameters.rule", lambda: rule("unused_parameters")),
     ("graphs.exploding", lambda: norm_texts((1.0, 1000.0, 1000000.0, 1000000000.0))),
-    ("graphs.listed", lambda: nbautograd.why_none(x(3), (x(2) * 2, x(2) * 3))),
+    ("graphs.listed", lambda: nbautograd.explain(x(3), names={"a": x(1) * 2, "b": x(1) * 3})),
     ("causes.tensor_of_shape", lambda: nbautograd.gradcheck(HIDDEN.apply, (x(3),))),
 ]  # fmt: skip
 

@@ -62,7 +62,6 @@ explained = nbautograd.explain(x.grad_fn)
 assert_type(explained, nbautograd.types.Explanation)
 assert_type(explained.fix, nbautograd.types.Fix | None)
 assert_type(explained.findings, tuple[nbautograd.types.Finding, ...])
-assert_type(nbautograd.why_none(x, x.sum()), nbautograd.types.Finding | None)
 
 with nbautograd.recording(level="shapes") as log:
     x.sin()

@@ -16,34 +16,13 @@ from nbautograd.core.graphs.names import Names
 from nbautograd.core.values import sizes_text
 
 
-def why_none(
-    tensor: torch.Tensor, tensors: Any, *, ran: AutogradGraph | None = None, names: Mapping[str, Any] | None = None
-) -> Finding | None:
-    """Say why a tensor has no gradient.
-
-    Args:
-        tensor: the tensor or parameter whose ``.grad`` is None.
-        tensors: what was differentiated, as for ``graph``.
-        ran: what ``nbautograd.backward`` returned, if it was run by that; tells a returned None from a missing path.
-        names: variable name -> tensor, as for ``graph``.
-
-    Returns:
-        The reason as a finding of kind ``"note"``, or None when the tensor has a gradient.
-
-    Example:
-        >>> import torch, nbautograd
-        >>> a = torch.ones(3, requires_grad=True)
-        >>> nbautograd.why_none(a, a.detach().sum(), names={"a": a}).code
-        'grad_none_no_graph'
-    """
-    walk = Walk(tensors, Names(names))
-    name = walk.names.label(tensor) or f"{type(tensor).__name__} {sizes_text(tensor.shape)}"
+def of_leaf(leaf: torch.Tensor, losses: Sequence[torch.Tensor], names: Mapping[str, Any]) -> Finding:
+    """Say why a leaf whose ``.grad`` is None has no gradient from these losses."""
+    walk = Walk(losses, Names(names))
+    name = walk.names.label(leaf) or f"{type(leaf).__name__} {sizes_text(leaf.shape)}"
     # a leaf's node is the one that accumulates into it
-    candidates, own = (walk.leaves, tensor) if tensor.is_leaf else (walk.live, tensor.grad_fn)
-    place = next((i for i, one in enumerate(candidates) if one is own), None)
-    graph = ran if ran is not None and (place is None or place < len(ran.nodes)) else walk.finish()
-    finding = _reason(graph, name, tensor, place)
-    return None if finding.code == "grad_none_has" else finding
+    place = next((i for i, one in enumerate(walk.leaves) if one is leaf), None)
+    return _reason(walk.finish(), name, leaf, place)
 
 
 @dataclass(frozen=True)
