@@ -244,6 +244,9 @@ def reason(run: GradcheckRun, block: Block) -> Phrase:
             return Phrase("checking.because_nan", **params)
     if block.reason == "approximate":
         params["size"] = formats.error(block.deviation)
+        if run.more_steps:
+            message = "checking.because_more_steps"
+            params |= zip(("argument", "count"), run.more_steps, strict=True)
     return Phrase(message, **params, raised=phrases.short(run.raised, 120))
 
 

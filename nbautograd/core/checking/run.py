@@ -94,6 +94,7 @@ class GradcheckRun:
         self.inside: dict[tuple[int, int], DerivativeInside] = {}
         self.symmetric: list[tuple[int, int]] = []
         self.resolution = 0.0
+        self.more_steps: tuple[str, int] | None = None  # an argument, and what it is where nothing differs any more
         self.assembly: Assembly | None = None
         self.progress = Progress(tell)
         self.raws: dict[tuple[int, int], FirstPass] = {}

@@ -193,6 +193,37 @@ def test_what_last_steps_of_a_solver_leave_is_not_wrong_and_more_is(fn, inputs, 
     assert {f.where[1] for f in report.findings if f.kind == "bug"} == ({0} if verdict == "wrong" else set())
 
 
+def after(steps, start, step):
+    for _ in range(steps):
+        start = step(start)
+    return start
+
+
+def counted(factor: float):  # y = x + cos(y) / 2 after so many steps, with the gradient of the limit
+    return Fn.of("Counted",
+        "x, steps: y = after(steps, torch.zeros_like(x), lambda y: x + y.cos() / 2); save(y); return y",
+        f"g: (y,) = saved; return {factor} * g / (1 + y.sin() / 2), None")  # fmt: skip
+
+
+# wrong, for the power is one too many; of a large one nothing of that is left
+Norm = Fn.of("Norm", "x, p: ctx.p = p; y = (x**p).sum() ** (1 / p); save(x, y); return y",
+    "g: x, y = saved; return g * (x / y) ** ctx.p, None")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fn", "inputs", "verdict"),
+    [
+        (counted(1.0), (draw(3), 4), "cannot tell"),
+        (counted(1.0), (draw(3), 64), "right"),
+        (counted(1.02), (draw(3), 4), "wrong"),
+        (Norm, (torch.tensor([1.0, 0.5, 0.3], dtype=torch.float64, requires_grad=True), 2), "wrong"),
+    ],
+    ids=["few steps", "many steps", "few steps and a factor", "a number that backward is told"],
+)
+def test_a_gradient_of_the_limit_is_not_wrong_after_few_steps(fn, inputs, verdict: str) -> None:
+    assert nbautograd.gradcheck(fn.apply, inputs).verdict == verdict
+
+
 def test_a_gradient_that_is_solved_for_on_what_is_handed_on_is_wrong_by_a_factor():
     report = nbautograd.gradcheck(equilibrium, (draw(3, 4), draw(4, 4, seed=1, scale=0.2), 1.05), hints="none")
     assert report.verdict == "wrong"
