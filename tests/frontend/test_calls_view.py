@@ -110,23 +110,19 @@ def diverging(samples: Any, pairs: int, bad: int) -> CallLog:
     return CallLog(tuple(map(spoilt, log.calls)))
 
 
-def test_lines_show_how_gradients_and_time_go_along_the_calls(show: Any, samples: Any) -> None:
-    page = show(diverging(samples, 100, 60))
-    for name in ("incoming", "outgoing", "bad", "seconds"):
-        said = words("widgets.trend_of", name=text(f"widgets.trend.{name}"), count=200)
-        expect(page.get_by_role("img", name=said)).to_be_visible()
-    assert len(page.locator(".trend.incoming polyline").get_attribute("points").split()) == 100  # of backwards
-    assert page.locator(".bad-mark").get_attribute("style") == "left:60.75%"  # of call 122 of 200
-
-
 def lists(page: Any, first: int, last: int, count: int) -> None:
     """Expect the page to list these calls of all."""
     shown = words("widgets.trend_range", first=first, last=last, count=count)
     expect(page.locator(".trends")).to_contain_text(shown)
 
 
-def test_the_first_bad_call_is_one_click_away(show: Any, samples: Any) -> None:
+def test_lines_show_how_gradients_and_time_go_and_the_first_bad_call_is_one_click_away(show: Any, samples: Any) -> None:
     page = show(diverging(samples, 100, 60))
+    for name in ("incoming", "outgoing", "bad", "seconds"):
+        said = words("widgets.trend_of", name=text(f"widgets.trend.{name}"), count=200)
+        expect(page.get_by_role("img", name=said)).to_be_visible()
+    assert len(page.locator(".trend.incoming polyline").get_attribute("points").split()) == 100  # of backwards
+    assert page.locator(".bad-mark").get_attribute("style") == "left:60.75%"  # of call 122 of 200
     button(page, "widgets.trend_bad", call="#121").click()
     assert page.evaluate("nb.model.get('selection').call") == 121
     expect(page.get_by_role("button", name="backward #121")).to_have_attribute("aria-pressed", "true")

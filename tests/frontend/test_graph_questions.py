@@ -277,8 +277,7 @@ def test_by_itself_the_graph_shows_a_functions_calls(
     expect(detail).to_contain_text("grad_output")
 
 
-def test_the_counts_of_nodes_and_boxes_stay_true(asking: Any) -> None:
-    value = nested()
+def test_the_counts_of_nodes_and_boxes_stay_true() -> None:
     big = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(20)])
     loss = big(torch.ones(1, 4)).sum()
     value = graph(loss, names={"model": big, "loss": loss})

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import re
 from pathlib import Path
-from string import Formatter
 from typing import Any
+
+from said import pattern
 
 from nbautograd import messages
 from nbautograd.widgets.encoding import encode
@@ -62,18 +63,9 @@ RULES = {
 }
 
 
-def words(message_id: str, /, **params: Any) -> re.Pattern[str]:
-    """What finds a sentence of ours on a page by its id; a parameter that is not given may be anything."""
-    assert params.keys() <= messages.fields(message_id), message_id
-    parts = Formatter().parse(messages.catalogue(messages.language())[message_id])
-    given = {name: _spaced(str(value)) for name, value in params.items()}
-    pieces = (_spaced(plain) + (given.get(name, ".*?") if name else "") for plain, name, _, _ in parts)
-    return re.compile("".join(pieces), re.DOTALL)
-
-
-def _spaced(plain: str) -> str:
-    escaped = re.escape(plain).replace("`", "`?")  # which a page shows as code
-    return re.sub(r"(\\\s)+", r"\\s+", escaped)  # a page keeps "d x" on one line by another space
+def words(message_id: str, /, **known: Any) -> re.Pattern[str]:
+    """What finds a sentence of ours on a page; a parameter that is not given may be anything."""
+    return re.compile(pattern(message_id, **known).replace("`", "`?"))  # which a page shows as code
 
 
 def tab(page: Any, part: str) -> Any:
