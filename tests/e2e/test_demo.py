@@ -16,21 +16,6 @@ RIGHT, WRONG = "input.t().mm(grad_output)", "grad_weight = input.mm(grad_output)
 TABS = ["summary", "calls", "graph", "jacobian", "gradcheck"]
 
 
-def verdicts_are_told_apart(page: Page) -> None:
-    """Both verdicts can be read, each in its cell, in the live view."""
-    right, wrong = cell_with(page, RIGHT), cell_with(page, WRONG)
-    expect(right.locator(".nbag-live")).to_contain_text(words("views.evidence.right"), timeout=60_000)
-    said = words("views.headline.wrong_for", inputs="weight")
-    expect(wrong.locator(".nbag-live")).to_contain_text(said, timeout=60_000)
-    expect(wrong.locator(".nbag-live")).to_contain_text("input.t().mm(grad_output)")
-
-
-def one_picture_at_a_time(page: Page) -> None:
-    """Where a live view stands, the static report is not seen as well."""
-    for report in page.locator(".nbautograd:has(+ div .nbag-live)").all():
-        expect(report).to_be_hidden()
-
-
 def photograph(page: Page, folder: Path, name: str) -> None:
     """Pictures of the report on the wrong backward, tab by tab."""
     report = cell_with(page, WRONG)
@@ -47,8 +32,11 @@ def test_the_demo(page, request, app, artifacts):
     served = request.getfixturevalue(app)
     visit(page, served, put(served, DEMO))
     run_all(page)
-    verdicts_are_told_apart(page)
-    one_picture_at_a_time(page)
+    said = {RIGHT: words("views.evidence.right"), WRONG: words("views.headline.wrong_for", inputs="weight")}
+    for source, verdict in said.items():  # each in its cell, in the live view, and not in the static report as well
+        expect(cell_with(page, source).locator(".nbag-live")).to_contain_text(verdict, timeout=60_000)
+        expect(cell_with(page, source).locator(".nbautograd").first).to_be_hidden()
+    expect(cell_with(page, WRONG).locator(".nbag-live")).to_contain_text(RIGHT)
     photograph(page, artifacts, f"{app}-light")
     choose_theme(page, "JupyterLab Dark")
     photograph(page, artifacts, f"{app}-dark")

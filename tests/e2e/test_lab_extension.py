@@ -227,8 +227,6 @@ def test_a_card_can_be_read_in_every_theme(opened, checked, theme, artifacts: Pa
     expect(page.locator(".nbag-card")).to_be_visible()
     page.screenshot(path=artifacts / f"lab_card_{theme.split()[1]}.png")
     assert violations(page, context=".nbag-card") + violations(page, context=".nbag-ghost") == []
-    page.emulate_media(forced_colors="active")
-    page.screenshot(path=artifacts / f"lab_card_{theme.split()[1]}_forced.png")
 
 
 LOAD = "%load_ext nbautograd\nx = torch.randn(4, 5, dtype=torch.float64)"

@@ -23,16 +23,13 @@ Silu = Fn.of(
 Large = Fn.of("Large", "x: save(x); return x * x", "g: (x,) = saved; twice = 2 * x; return twice * g")
 
 
-def report(cls: Any, *shape: int) -> Any:
-    return gradcheck(
-        cls, (torch.linspace(-2, 2, 12, dtype=torch.float64).reshape(3, 4) if not shape else torch.ones(shape),)
-    )
+SMALL = torch.linspace(-2, 2, 12, dtype=torch.float64).reshape(3, 4)
 
 
 @pytest.fixture
 def motion(asking: Any) -> Any:
     """The view, opened in the report's page."""
-    page = asking(report(Silu))
+    page = asking(gradcheck(Silu, (SMALL,)))
     assert page.evaluate("nb.sent.length") == 0
     page.get_by_text(words("widgets.motion_part")).click()
     expect(whole(page)).to_be_visible()
@@ -88,22 +85,19 @@ def test_axe_finds_nothing(motion: Any, scheme: str) -> None:
     assert violations(motion) == []
 
 
-# 640: a window of 1280 at 200 %
-@pytest.mark.parametrize(("width", "columns"), [(360, 1), (640, 1), (900, 2), (1400, 3)])
-def test_lines_graph_and_tensors_stand_beside_each_other_where_there_is_room(
-    motion: Any, width: int, columns: int
-) -> None:
-    motion.set_viewport_size({"width": width, "height": 800})
+def test_lines_graph_and_tensors_stand_beside_each_other_where_there_is_room(motion: Any) -> None:
     view = whole(motion)
     view.press("End")
-    assert view.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
-    lines, graph, tensors = (view.locator(".three > *").nth(k).bounding_box() for k in range(3))
-    assert len({round(part["x"]) for part in (lines, graph, tensors)}) == columns
-    assert graph["y"] - lines["y"] - lines["height"] < 20  # beside it, or at once below
+    for width, columns in ((360, 1), (640, 1), (900, 2), (1400, 3)):  # 640: a window of 1280 at 200 %
+        motion.set_viewport_size({"width": width, "height": 800})
+        assert view.evaluate("e => e.scrollWidth - e.clientWidth") <= 0, width
+        lines, graph, tensors = (view.locator(".three > *").nth(k).bounding_box() for k in range(3))
+        assert len({round(part["x"]) for part in (lines, graph, tensors)}) == columns, width
+        assert graph["y"] - lines["y"] - lines["height"] < 20, width  # beside it, or at once below
 
 
 def test_a_large_tensor_is_pooled_and_what_is_not_kept_is_a_sentence(asking: Any) -> None:
-    page = asking(report(Large, 300, 300))
+    page = asking(gradcheck(Large, (torch.ones(300, 300),)))
     page.locator("summary").first.click()  # a right report is folded
     page.get_by_text(words("widgets.motion_part")).click()
     whole(page).press("ArrowRight")
