@@ -1324,6 +1324,8 @@ SENTENCES: dict[str, str] = {
     "views.headline.raises": "{function}: an exception was raised.",
     "views.headline.right": "{function}: backward is right.",
     "views.headline.cannot_tell": "{function}: cannot tell whether backward is right.",
+    "views.headline.stopped_agrees": "{function}: the check was stopped; all that was checked by then agrees.",
+    "views.headline.stopped_open": "{function}: the check was stopped before it could tell.",
     "views.headline.calls": "Recorded {calls}.",
     "views.headline.jacobian": "{function}: Jacobian ({blocks}).",
     "views.aside.right.one": "{inputs} is right.",

@@ -1324,6 +1324,8 @@ SENTENCES: dict[str, str] = {
     "views.headline.raises": "{function} 抛出了异常。",
     "views.headline.right": "{function}：backward 是对的。",
     "views.headline.cannot_tell": "{function}：无法判断 backward 是否正确。",
+    "views.headline.stopped_agrees": "{function}：检查被中止；在那之前检查过的都一致。",
+    "views.headline.stopped_open": "{function}：检查在得出结论之前被中止。",
     "views.headline.calls": "记录了 {calls}。",
     "views.headline.jacobian": "{function}：雅可比矩阵，{blocks}。",
     "views.aside.right.one": "{inputs} 的梯度是对的。",

@@ -136,7 +136,10 @@ def _headline(check: GradcheckReport, told: Sequence[Finding]) -> tuple[str, str
     if check.wrong and check.verdict != "wrong":  # as `raise_if_wrong` has it, whose message begins with this line
         return messages.text("views.headline.second_wrong", function=name), ""
     if check.verdict != "wrong":
-        return messages.text(f"views.headline.{check.verdict.replace(' ', '_')}", function=name), ""
+        stopped = check.verdict == "cannot tell" and not check.complete and check.blocks
+        by_then = "agrees" if {block.verdict for block in check.blocks.values()} == {"match"} else "open"
+        how = f"stopped_{by_then}" if stopped else check.verdict.replace(" ", "_")
+        return messages.text(f"views.headline.{how}", function=name), ""
     wrong, right = _inputs(check)
     if told and not wrong and all(f.code in JVP for f in told):
         return messages.text("views.headline.jvp", function=name), ""

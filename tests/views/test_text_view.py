@@ -23,6 +23,11 @@ from nbautograd.views.bundle import text
     ("change", "key"),
     [
         ({"complete": False}, "evidence.incomplete"),
+        ({"complete": False, "verdict": "cannot tell"}, "headline.stopped_agrees"),
+        (
+            {"complete": False, "verdict": "cannot tell", "blocks": samples.cannot_tell().blocks},
+            "headline.stopped_open",
+        ),
         ({"order2": samples.gradcheck(wrong=True), "order": 2}, "headline.second_wrong"),
         ({"order2": samples.gradcheck()}, "evidence.order2.right"),
         ({"order2": samples.cannot_tell()}, "evidence.order2.cannot_tell"),
