@@ -22,6 +22,7 @@ export class Timeline {
   #calls;
   #chosen;
   #arcs;
+  #several;
   /** @type {Map<number, HTMLElement>} */
   #made = new Map();
   #chips = el("div");
@@ -37,6 +38,7 @@ export class Timeline {
     this.#page = page;
     this.#calls = calls;
     this.#chosen = chosen;
+    this.#several = new Set(calls.map((call) => call.function)).size > 1; // each numbers its own
     this.#arcs = calls.flatMap((call, k) => {
       const from = isBackward(call) ? places.get(call.forward ?? -1) : undefined;
       return from === undefined ? [] : [[from, k]];
@@ -95,8 +97,7 @@ export class Timeline {
     for (const [k, chip] of this.#made)
       if ((k < from || k >= to) && !chip.matches(":focus")) (chip.remove(), this.#made.delete(k));
     for (let k = Math.max(0, from); k < Math.min(to, length); k++) {
-      if (!this.#made.has(k))
-        this.#made.set(k, this.#chips.appendChild(chipOf(this.#page, this.#calls[k], k)));
+      if (!this.#made.has(k)) this.#made.set(k, this.#chips.appendChild(this.#chip(k)));
     }
     for (const [k, chip] of this.#made) {
       chip.setAttribute("aria-pressed", String(k === now));
@@ -119,6 +120,13 @@ export class Timeline {
     );
   }
 
+  /** @param {number} k */
+  #chip(k) {
+    const call = this.#calls[k];
+    const name = this.#several ? `${call.function} ${call.name}` : call.name;
+    return chipOf(this.#page, call, k, name);
+  }
+
   /** @param {number} k of the call that is to be in sight */
   see(k) {
     const left = k * STEP,
@@ -138,8 +146,8 @@ export class Timeline {
   }
 }
 
-/** @param {Page} page @param {import("./states").CallState} call @param {number} k */
-function chipOf(page, call, k) {
+/** @param {Page} page @param {import("./states").CallState} call @param {number} k @param {string} name */
+function chipOf(page, call, k, name) {
   const marks = [call.printed && "›", (call.noticed || call.bad) && "!", call.exception && "✗"]
     .filter(Boolean)
     .join("");
@@ -165,6 +173,6 @@ function chipOf(page, call, k) {
       call.method === "setup_context" ? "setup" : call.method,
       marks && el("b", null, ` ${marks}`),
     ),
-    el("span", "faint", call.name),
+    el("span", "faint", name),
   );
 }

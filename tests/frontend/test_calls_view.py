@@ -50,6 +50,13 @@ def test_a_pair_stands_side_by_side_with_ctx_between(show: Any, samples: Any) ->
     assert page.evaluate("nb.model.get('selection').call") == 1
 
 
+def test_where_each_of_several_functions_counts_its_calls_a_chip_names_the_function(show: Any, samples: Any) -> None:
+    one = samples.calls()[0]
+    calls = [replace(one, index=k, number=1, function=name) for k, name in enumerate(["Cube", "Square"], start=1)]
+    page = show(CallLog(tuple(calls)))
+    assert page.locator(".chip .faint").all_text_contents() == ["Cube #1", "Square #1"]
+
+
 def test_many_calls_are_on_the_page_only_where_seen(show: Any, samples: Any) -> None:
     page = show(training(samples, 250))
     chips = page.locator(".chip")
