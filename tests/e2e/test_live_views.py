@@ -166,6 +166,7 @@ def test_the_class_with_the_tried_change_comes_in_a_cell_below_and_runs(served, 
     visit(page, app, write(app, "below.ipynb", "%load_ext nbautograd\nimport torch", WRONG, CHECK, "print('last')"))
     run_all(page)
     expect(views(page, 3)).to_have_count(1, timeout=60_000)
+    expect(cell(page, 2).locator(".jp-OutputArea")).to_contain_text(words("magics.card_waiting", names="Cubed"))
     below = button(cell(page, 3), "widgets.cell_below")
     more = cell(page, 3).get_by_text(text("widgets.more"), exact=True)
     expect(more).to_be_visible(timeout=60_000)  # with the JupyterLab extension the first button applies the change
