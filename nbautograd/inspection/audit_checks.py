@@ -66,10 +66,12 @@ from nbautograd.inspection.compared_compiled import row as compiled_row
 from nbautograd.inspection.compared_compiled import told
 from nbautograd.inspection.comparison import FUNC_GRAD
 from nbautograd.inspection.evidence import (
+    AVERAGED,
     along_directions,
     delivered_elsewhere,
     made_up_inputs,
     off_by_a_step,
+    right_on_average,
     second_witness,
     wrong_for_asymmetric_changes_alone,
 )
@@ -451,6 +453,9 @@ class Checks:
 
         if not second_witness(target, inputs, report, lambda: made_up_inputs(inputs, wrong_too, 1) is not None):
             return "cannot tell", Phrase("audit.one_witness")
+        with contextlib.suppress(OutOfBudgetError):  # then nothing excuses it
+            averaged = right_on_average(target, inputs, case.meant)
+            return ("cannot tell", Phrase("audit.on_average", input=averaged, count=AVERAGED)) if averaged else None
         return None
 
     def _only_when_run_again(self, case: Judgement, target: Any) -> bool:

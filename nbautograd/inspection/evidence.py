@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,12 +28,18 @@ from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.display import Phrase
 from nbautograd.core.findings import Finding
 from nbautograd.core.numerics.compare import symmetric
+from nbautograd.core.numerics.directional import inner_product, random_direction
+from nbautograd.core.numerics.draws import child
 from nbautograd.core.recording.argument_copies import NotKept, tensors_inside
 from nbautograd.core.stumbles import users_errors
 from nbautograd.inspection.audited_calls import ALONG, Pair
 
 DIRECTIONS = 4  # along which a large input moves
 SHORT = 1e-4  # of such a direction, where what it tells is looked at again
+# draws of random numbers, after how many what is wrong is mostly seen to be, and losses of each draw
+AVERAGED, FEW, LOSSES = 400, 40, 2
+# how many standard errors a mean may be off by, and how large one may be: what is off by more than that is wrong
+SPREADS, POWER, STEP = 4.0, 0.025, 1e-3  # of what differences leave, with 7 digits
 SKEW = 0.3  # of a matrix's typical entry: how far from symmetric another point is
 
 
@@ -240,6 +247,75 @@ def off_by_a_step(target: Any, inputs: tuple[Any, ...]) -> tuple[str, float]:
             return "", 0.0
         position = max(off, key=lambda k: off[k])
         return problem.input_names[position], off[position]
+
+
+def right_on_average(target: Any, inputs: tuple[Any, ...], meant: Container[Pair]) -> str:
+    """Return an input whose gradient differs at each draw of random numbers, and not on average; "" for none.
+
+    An estimate of an expectation's derivative has the mean of the draws' derivatives, as pyro-ppl's optimal transport.
+    For a loss that is linear in the outputs too much has it: a dropout that draws another mask in backward. So the loss
+    has their squares, and the square of a sum. An input that moves no output, such as a control variate, is left out.
+
+    Args:
+        target, inputs: what was checked.
+        meant: pairs (output, input) whose gradient is meant to be no derivative.
+    """
+    problem = Problem(target, inputs)
+    with problem.session():
+        outputs = problem.call()
+        if not problem.numbers.drawn or any(y.is_complex() for y in outputs):
+            return ""
+        off = {problem.differentiable[one.which] for one in compared(problem, outputs, meant=meant) if not one.agrees}
+        losses = [_Quadratic(problem, outputs, seed) for seed in range(LOSSES)]
+        ways = [(k, one, _beside(problem.inputs[k].detach(), child(one.seed, k))) for one in losses for k in off]
+        gaps, moved = list[list[float]](), np.zeros(len(ways))
+        sums = [torch.zeros_like(u) for _, _, u in ways]
+        for turn in range(AVERAGED):
+            seed, gap = child(problem.seed, "average", turn), list[float]()
+            called = problem.call(seed=seed)
+            pulled = {loss: problem.vjp(called, loss.gradient(called)) for loss in losses}
+            for n, (k, loss, u) in enumerate(ways):
+                gradient = pulled[loss][problem.differentiable.index(k)]
+                ends = [problem.changed_inputs(lambda x, u=t * u: x + u, [k]) for t in (SHORT, -SHORT)]  # type: ignore[misc]
+                up, down = (loss.value(problem.call(end, seed)) for end in ends)
+                sums[n] += 0 if gradient is None else gradient * u
+                moved[n] += abs(up - down)
+                gap.append(inner_product([u], [gradient]) - (up - down) / (2 * SHORT))
+            gaps.append(gap)
+            if turn + 1 in (FEW, AVERAGED):
+                size = {
+                    k: max(float(one.norm()) for one, way in zip(sums, ways, strict=True) if way[0] == k) for k in off
+                }
+                scale = np.array([size[k] / (turn + 1) for k, _, _ in ways])
+                mean, error = np.mean(gaps, 0), np.std(gaps, 0) / math.sqrt(turn + 1)
+                sure = (error <= POWER * scale) & (error > STEP * scale / 10) if turn + 1 == AVERAGED else True
+                right = sure & (np.abs(mean) <= SPREADS * error + STEP * scale)
+                if not moved.any() or not right[moved > 0].all():
+                    return ""
+        return problem.input_names[min(off)] if off else ""
+
+
+def _beside(item: Tensor, seed: int) -> Tensor:
+    """Return a direction that leaves a triangle of zeros as it is, as for a factor of Cholesky."""
+    return random_direction(item, seed) * (item != 0)
+
+
+class _Quadratic:
+    """A loss: the squares of all outputs, and a sum of all with its square, which is as large."""
+
+    def __init__(self, problem: Problem, outputs: Outputs, seed: int) -> None:
+        pairs = zip(cotangents(problem, outputs, seed), outputs, strict=True)
+        self.seed = seed
+        self._along = [torch.zeros_like(y) if c is None else c for c, y in pairs]
+        self._size = math.sqrt(inner_product(self._along, self._along)) or 1.0
+
+    def value(self, called: Outputs) -> float:
+        along = inner_product(called, self._along)
+        return inner_product(called, [y.detach() for y in called]) / 2 + along + along**2 / (2 * self._size)
+
+    def gradient(self, called: Outputs) -> list[Tensor]:
+        by = 1 + inner_product(called, self._along) / self._size
+        return [y.detach() + by * c for y, c in zip(called, self._along, strict=True)]
 
 
 def delivered_elsewhere(target: Any, inputs: tuple[Any, ...]) -> tuple[str, bool]:

@@ -47,6 +47,7 @@ SENTENCES: dict[str, str] = {
     "audit.symmetric": "The gradient of `{input}` is right only while it is symmetric (Hermitian, if it is complex) and stays so. It was so in the program. Only its caller knows whether it always is.",
     "audit.counted": "Backward adds the gradient of `{input}` to a `.grad` by hand. Counted there, it is right.",
     "audit.delivered": "Backward returns no gradient for `{input}`, and writes into the `.grad` of a tensor by hand. Whether that is its gradient cannot be told.",
+    "audit.on_average": "At each draw of random numbers the gradient of `{input}` differs from the derivative. On average over {count} it agrees to a tenth. Only its author knows whether that is meant.",
     "audit.one_witness": "Finite differences contradict backward here. No second witness was found in the time that was left.",
     "audit.profiled": "A profiler was recording. Copying the inputs would have changed its table.",
     # ---- causes ----

@@ -47,6 +47,7 @@ SENTENCES: dict[str, str] = {
     "audit.symmetric": "只有当 `{input}` 对称（复数时为厄米）并保持对称时，它的梯度才正确。程序中的 `{input}` 恰好如此；是否总是如此，只有调用者知道。",
     "audit.counted": "backward 自己把 `{input}` 的梯度加到某个 `.grad` 上；把它算进去，梯度是正确的。",
     "audit.delivered": "backward 没有为 `{input}` 返回梯度，却自己写入了某个张量的 `.grad`。那是否就是它的梯度，无法判断。",
+    "audit.on_average": "每次抽取随机数，`{input}` 的梯度都与导数不同，而对 {count} 次取平均后两者相差不到十分之一。是否有意如此，只有作者知道。",
     "audit.one_witness": "这里有限差分与 backward 不一致，而在剩余的时间里没有找到第二个证据。",
     "audit.profiled": "当时性能分析器正在记录，复制输入会改变它的结果。",
     # ---- causes ----

@@ -295,3 +295,33 @@ def test_without_time_for_a_second_witness_it_cannot_be_told(monkeypatch):
     monkeypatch.setattr(audit_checks, "second_witness", time_is_up)
     situation = situation_of(SineOff, doubles(4).requires_grad_())
     assert (situation.verdict, reason(situation)) == ("cannot tell", "one_witness")
+
+
+def scaled(name, turned):
+    return Fn.of(name, "s: e = torch.randn(4, 2, dtype=s.dtype); save(e); return s * e",
+                 f"g: (e,) = saved; return (g * {turned}).sum().reshape(1)")  # fmt: skip
+
+
+DROPPED = "x: m = (torch.rand_like(x) > 0.3) / 0.7; save(m); return x * m"
+
+
+@pytest.mark.parametrize(
+    ("fn", "size", "verdict"),
+    [
+        (
+            scaled("Turned", "(e + 0.4 * e.flip(1) * torch.tensor([1.0, -1.0]))"),
+            1,
+            "cannot tell",
+        ),  # as by transport
+        (scaled("Mirrored", "(e + e.flip(1))"), 1, "wrong"),
+        (scaled("Unscaled", "(0.8 * e)"), 1, "wrong"),
+        (scaled("Right", "e"), 1, "right"),
+        (Fn.of("Expected", DROPPED, "g: return g"), 6, "wrong"),
+        (Fn.of("DrawnAgain", DROPPED, "g: return g * (torch.rand_like(g) > 0.3) / 0.7"), 6, "wrong"),
+        (Fn.of("NotScaled", DROPPED, "g: (m,) = saved; return g * (m > 0)"), 6, "wrong"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_gradient_that_is_right_on_average_is_not_wrong(fn, size, verdict):
+    found = situation_of(fn, torch.linspace(0.5, 1.5, size, dtype=torch.float64).requires_grad_())
+    assert (found.verdict, reason(found) == "on_average") == (verdict, verdict == "cannot tell")
