@@ -13,7 +13,6 @@ from nbautograd.inspection.audit import Audit
 from nbautograd.inspection.audit_report import AuditedFunction, AuditedSituation, AuditReport
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.explanation import Explanation
-from nbautograd.inspection.redacted import RedactedReport
 from nbautograd.inspection.report import FunctionReport
 
 __all__ = [
@@ -38,7 +37,6 @@ __all__ = [
     "GradcheckReport",
     "JacobianReport",
     "Node",
-    "RedactedReport",
     "SlowMotion",
     "TensorSummary",
     "Value",

@@ -9,7 +9,6 @@ from pathlib import Path
 from nbautograd.core import formats
 from nbautograd.core.checking.block import GradcheckReport
 from nbautograd.inspection.comparison import ComparedCase, Comparison
-from nbautograd.inspection.redacted import RedactedReport
 from nbautograd.messages import text
 
 LEVELS = {"bug": "error", "lint": "warning", "note": "notice"}
@@ -18,7 +17,7 @@ ROWS = 20  # of the sweep that the summary shows
 MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
-Report = Comparison | GradcheckReport | RedactedReport
+Report = Comparison | GradcheckReport
 
 
 def commands(report: Report, file: str | None, line: int | None) -> Iterator[str]:
@@ -32,8 +31,7 @@ def commands(report: Report, file: str | None, line: int | None) -> Iterator[str
     for finding in report.findings:
         yield _command(LEVELS[finding.kind], report, f"{finding.message} [{finding.code}]", file, finding.line or line)
     if report.verdict == "cannot tell":
-        reason = str(getattr(report, "reason", "")) or text("command.check.untold", function=report.function)
-        yield _command("error", report, reason, file, line)
+        yield _command("error", report, str(report.reason), file, line)
 
 
 def could_not_run(reason: str) -> str:

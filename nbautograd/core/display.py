@@ -134,8 +134,8 @@ class Redactable(Displayable, Generic[Redacted]):
         """Return the report without a number of your data, to be copied: shapes, verdicts, codes, sentences, lines.
 
         Returns:
-            A RedactedReport, of an AuditReport, a Comparison or an Explanation the same kind; print it, or take its
-            ``to_dict()``. Names and lines of code stay.
+            The same kind, of a FunctionReport its check; print it, or take its ``to_dict()``. Names and lines of code
+            stay.
         """
         return render("redact", self)  # type: ignore[no-any-return]
 

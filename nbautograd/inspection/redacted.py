@@ -1,25 +1,20 @@
-"""RedactedReport: a report without the user's values, to be copied into an issue or shown to a colleague."""
+"""Redacted reports: without the user's values, to be copied into an issue or shown to a colleague."""
 
 from __future__ import annotations
 
 import dataclasses
-import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from nbautograd.core.checking.block import Block, GradcheckReport, Verdict
-from nbautograd.core.display import Displayable, Phrase, UserValue, plural
+from nbautograd.core.checking.block import GradcheckReport, SecondOrderReport
+from nbautograd.core.display import Phrase, UserValue
 from nbautograd.core.explaining.cause import SourceLine
 from nbautograd.core.findings import Finding, limit_findings
 from nbautograd.inspection.audit_report import AuditedFunction, AuditedInput, AuditReport
 from nbautograd.inspection.comparison import Comparison
 from nbautograd.inspection.explanation import Explanation
 from nbautograd.inspection.report import FunctionReport
-from nbautograd.version import __version__
 
 
 class LeftOut(str):
@@ -47,51 +42,9 @@ OF_THE_PROGRAM = {
 ERROR = "error"  # parameter of sentences that quote an exception: the type, then its words, which may hold anything
 
 
-@dataclass(frozen=True)
-class RedactedBlock:
-    """A block's names, shapes and verdict, without its numbers; see ``Block``."""
-
-    output_name: str
-    input_name: str
-    output_shape: tuple[int, ...]
-    input_shape: tuple[int, ...]
-    structure: str
-    verdict: str
-    reason: str
-    wrong: int
-    entries: int
-
-
-@dataclass(frozen=True, repr=False)
-class RedactedReport(Displayable):
-    """Report without a number of the user's: shapes, verdicts, codes, sentences, lines of code.
-
-    Attributes:
-        function: name of the Function.
-        verdict: on first derivatives.
-        order2: the verdict on second derivatives, or None.
-        findings: with what is wrong, where, and the fix; numbers in their sentences are left out.
-        blocks: of the Jacobian.
-        complete: False when the check was interrupted.
-        versions: of nbautograd, torch and Python.
-    """
-
-    function: str
-    verdict: Verdict
-    order2: Verdict | None = None
-    findings: tuple[Finding, ...] = ()
-    blocks: tuple[RedactedBlock, ...] = ()
-    complete: bool = True
-    versions: Mapping[str, str] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        found = plural(len(self.findings), "finding")
-        return f"<RedactedReport {self.function}: {self.verdict}, {found}>"
-
-
 def redacted(
     report: FunctionReport | GradcheckReport | AuditReport | Comparison | Explanation,
-) -> RedactedReport | AuditReport | Comparison | Explanation:
+) -> GradcheckReport | AuditReport | Comparison | Explanation:
     """Return a report without the user's values: what ``report.redact()`` calls."""
     if isinstance(report, Explanation):
         return _explanation(report)
@@ -103,20 +56,9 @@ def redacted(
             functions=tuple(map(_audited, report.functions)),
             notes=tuple(_parameter("", note) for note in report.notes),
         )
-    check = report.gradcheck if isinstance(report, FunctionReport) else report
-    return RedactedReport(
-        function=report.function,
-        verdict=report.verdict,
-        order2=None if check.order2 is None else check.order2.verdict,
-        findings=tuple(map(_finding, report.findings)),
-        blocks=tuple(map(_block, check.blocks.values())),
-        complete=check.complete,
-        versions={
-            "nbautograd": __version__,
-            "torch": torch.__version__,
-            "Python": platform.python_version(),
-        },
-    )
+    if isinstance(report, FunctionReport):
+        return _checked(dataclasses.replace(report.gradcheck, verdict=report.verdict, findings=report.findings))
+    return _checked(report)
 
 
 def _explanation(explanation: Explanation) -> Explanation:
@@ -176,7 +118,7 @@ def _audited(function: AuditedFunction) -> AuditedFunction:
             one,
             inputs=tuple(map(_input, one.inputs)),
             reason=_parameter("", one.reason),
-            report=_checked(one.report),
+            report=None if one.report is None else _checked(one.report),
             tests=(),  # the name of a parametrised test holds its values
         )
         for one in function.situations
@@ -185,11 +127,19 @@ def _audited(function: AuditedFunction) -> AuditedFunction:
     return dataclasses.replace(function, situations=situations, findings=findings, file=_file(function.file))
 
 
-def _checked(report: GradcheckReport | None) -> GradcheckReport | None:
-    if report is None:
-        return None
-    findings, reason = tuple(map(_finding, report.findings)), _parameter("", report.reason)
-    return dataclasses.replace(report, findings=findings, blocks={}, reason=reason, order2=_checked(report.order2))
+def _checked(report: GradcheckReport) -> GradcheckReport:
+    # whose reason, beside no blocks, would say that nothing was checked
+    sampled = isinstance(report, SecondOrderReport) and report.blocks
+    return dataclasses.replace(
+        report,
+        findings=tuple(map(_finding, report.findings)),
+        blocks={},
+        reason="" if sampled else _parameter("", report.reason),
+        notes=tuple(_parameter("", note) for note in report.notes),
+        order2=None if report.order2 is None else _checked(report.order2),
+        seconds=0.0,
+        source=None,  # whose file may name a person
+    )
 
 
 def _finding(finding: Finding) -> Finding:
@@ -213,7 +163,3 @@ def _parameter(name: str, value: Any) -> Any:
     if name == ERROR and isinstance(value, str):
         return value.partition(":")[0]
     return value if name in OF_THE_PROGRAM and not isinstance(value, (UserValue, float)) else LEFT_OUT
-
-
-def _block(block: Block) -> RedactedBlock:
-    return RedactedBlock(**{f.name: getattr(block, f.name) for f in dataclasses.fields(RedactedBlock)})

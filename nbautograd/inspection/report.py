@@ -31,7 +31,7 @@ from nbautograd.inspection.comparison import Comparison
 
 
 @dataclass(frozen=True, repr=False)
-class FunctionReport(Plottable, Redactable[Any]):
+class FunctionReport(Plottable, Redactable[GradcheckReport]):
     """Report of the magic: one Function called on one set of inputs.
 
     Attributes:

@@ -526,7 +526,6 @@ SENTENCES: dict[str, str] = {
     "command.check.no_inputs": "There are no inputs to check at. Pass --inputs or --cases.",
     "command.check.no_file": "The inputs in {path} cannot be read: {reason}.",
     "command.check.unjudged": "Rows that could not be judged: {count}. So the exit status is 2. Pass --allow-unjudged to let them pass.",
-    "command.check.untold": "The check cannot tell whether `{function}` is right.",
     "command.github.columns": "Verdict|Findings|Rows that agree|Seen from|Exit status",
     "command.github.rows": "Case or layout|Inputs|Verdict|Reason",
     "command.help.skill": "print a page for coding agents: how to prove a gradient with this command",
@@ -1503,7 +1502,6 @@ SENTENCES: dict[str, str] = {
     "views.compare.nodes": "nodes in the graph",
     # failures of our own
     "views.stored": "Stored report. Run the cell in Jupyter for the interactive view.",
-    "views.redacted": "The numbers of the data are left out.",
     "views.issue.repro": "To see it again:",
     "views.issue.other_values": "other numbers of the same shape",
     "views.interrupted": "Interrupted while the report was being drawn: run the cell again to see it.",

@@ -526,7 +526,6 @@ SENTENCES: dict[str, str] = {
     "command.check.no_inputs": "没有可用的输入。请给出 --inputs 或 --cases。",
     "command.check.no_file": "无法读取 {path} 中的输入：{reason}。",
     "command.check.unjudged": "有 {count} 行无法判断，因此退出状态为 2。加上 --allow-unjudged 可以放行。",
-    "command.check.untold": "检查无法判断 `{function}` 是否正确。",
     "command.github.columns": "结论|发现|一致的行|可见下限|退出状态",
     "command.github.rows": "用例或布局|输入|结论|原因",
     "command.help.skill": "输出一页给编程智能体的说明：如何用这个命令证明梯度正确",
@@ -1503,7 +1502,6 @@ SENTENCES: dict[str, str] = {
     "views.compare.nodes": "计算图节点数",
     # failures of our own
     "views.stored": "这是存下来的报告；在 Jupyter 里运行这个单元格即可得到交互视图。",
-    "views.redacted": "数据中的数值已略去。",
     "views.issue.repro": "重现方法：",
     "views.issue.other_values": "形状相同，数值不同",
     "views.interrupted": "绘制报告时被中断：再运行一次单元格就能看到它。",

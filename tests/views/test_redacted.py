@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import json
 import pickle
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ class Raising(Leaky):
         raise ValueError(f"cannot take {ctx.saved_tensors[0][0, 1].item()} with {ctx.secret}")
 
 
-def everything(redacted: nbautograd.types.RedactedReport | nbautograd.types.Explanation) -> str:
+def everything(redacted: nbautograd.types.GradcheckReport | nbautograd.types.Explanation) -> str:
     """All that anybody can copy of it."""
     return "\n".join(
         [str(redacted), repr(redacted), html(redacted), json.dumps(redacted.to_dict(), ensure_ascii=False)]
@@ -84,11 +83,9 @@ def test_what_helps_is_in_it() -> None:
 
     report = nbautograd.inspect(Product, x, w)
     printed = str(report.redact())
-    assert says(printed, "views.headline.wrong_for", function="Product", inputs="`a`")
-    assert "[sign]" in printed
+    assert says(printed, "views.headline.wrong", function="Product")
+    assert "gradient of `a`" in printed
     assert "+ return grad_output * b, grad_output * a" in printed
-    assert re.search(r"d output / d a +3×3 / 3×3 +differs +9/81", printed)
-    assert f"nbautograd {nbautograd.__version__}, torch {torch.__version__}" in printed
     assert pickle.loads(pickle.dumps(report.redact())) == report.redact()
 
 

@@ -229,7 +229,7 @@ class JacobianReport(Plottable):
 
 
 @dataclass(frozen=True, repr=False)
-class GradcheckReport(Plottable, Redactable[Any]):
+class GradcheckReport(Plottable, Redactable["GradcheckReport"]):
     """Is the backward right, and if not, why.
 
     Attributes:

@@ -1,11 +1,9 @@
-"""A report on a Function as a document: the answer, its parts, what else was noticed; whole and redacted."""
+"""A report on a Function as a document: the answer, its parts, what else was noticed."""
 
 from __future__ import annotations
 
 from nbautograd import messages
-from nbautograd.core import formats
 from nbautograd.core.user_source import FunctionSource
-from nbautograd.inspection.redacted import RedactedBlock, RedactedReport
 from nbautograd.inspection.report import FunctionReport
 from nbautograd.views.answer import Answer, answer
 from nbautograd.views.builders import build
@@ -16,11 +14,10 @@ from nbautograd.views.builders.graph import graph_body, graph_size
 from nbautograd.views.builders.summary import (
     answer_document,
     evidence_document,
-    finding_document,
     findings_document,
 )
-from nbautograd.views.document import Document, Fold, Strong, Table, Verbatim, sentences
-from nbautograd.views.phrases import code, counted, failed, heading, listed, say
+from nbautograd.views.document import Document, Fold, Strong, Verbatim, sentences
+from nbautograd.views.phrases import counted, failed
 
 PARTS = ("gradcheck", "jacobian", "calls", "graph", "comparison")
 
@@ -81,38 +78,3 @@ def _inside(report: FunctionReport, part: str, told: Answer) -> tuple[Document, 
 def source_document(value: FunctionSource) -> Document:
     """Return the source as it is written."""
     return (Verbatim(value.text),)
-
-
-@build.register
-def redacted_document(report: RedactedReport) -> Document:
-    """Return the verdict, the findings, a row per block, the versions."""
-    lines = [_headline(report)]
-    if report.order2 is not None:
-        lines.append(messages.text(f"views.evidence.order2.{report.order2.replace(' ', '_')}"))
-    findings = [block for f in report.findings for block in (*sentences([f"[{f.code}]"]), *finding_document(f))]
-    tables: list[Table] = []
-    if report.blocks:
-        header = tuple(heading(f"views.column.{c}") for c in ("block", "shapes", "verdict", "wrong", "structure"))
-        tables.append(Table(header, tuple(map(_block, report.blocks))))
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    last = sentences([versions, messages.text("views.redacted")])
-    return (*sentences(lines), *findings, *tables, *last)
-
-
-def _headline(report: RedactedReport) -> str:
-    wrong = dict.fromkeys(b.input_name for b in report.blocks if b.verdict == "mismatch")
-    named = report.verdict == "wrong" and wrong
-    message_id = "views.headline.wrong_for" if named else f"views.headline.{report.verdict.replace(' ', '_')}"
-    return messages.text(message_id, function=report.function, inputs=listed([code(name) for name in wrong]))
-
-
-def _block(block: RedactedBlock) -> tuple[str, ...]:
-    shapes = f"{_shape(block.output_shape)} / {_shape(block.input_shape)}"
-    verdict = say("block", block.verdict) + (f" ({say('reason', block.reason)})" if block.reason else "")
-    name = f"d {block.output_name} / d {block.input_name}"
-    wrong = formats.NOTHING if block.reason == "interrupted" else f"{block.wrong}/{block.entries}"
-    return (name, shapes, verdict, wrong, say("structure", block.structure))
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return formats.shape(shape) or messages.text("views.tensor.scalar")
