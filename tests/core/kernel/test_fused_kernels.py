@@ -35,12 +35,6 @@ FAULTS = {
     ("swiglu", "layout"): "compare_layout",
     ("swiglu", "fused slices"): "compare_layout",
     ("swiglu", "packed"): "compare_layout",
-    ("linear_cross_entropy", "no mean"): "compare_factor",
-    ("linear_cross_entropy", "last chunk"): "compare_sizes",
-    ("linear_cross_entropy", "grad_output"): "compare_values",
-    ("rope", "sign"): "compare_values",
-    ("rope", "one more dimension"): "compare_layout",
-    ("rope", "last head"): "compare_region",
     ("flash", "scale"): "compare_factor",
     ("flash", "delta"): "compare_values",
     ("flash", "last tile"): "compare_sizes",
@@ -50,12 +44,6 @@ FAULTS = {
     ("flash_causal", "last tile"): "compare_sizes",
     ("flash_causal", "layout"): "compare_layout",
     ("ragged_attention", "tail"): "compare_sizes",
-    ("gated_linear_attention", "chunks"): "compare_values",
-    ("gated_linear_attention", "slope"): "compare_values",
-    ("residual_norm", "mean"): "compare_offset",
-    ("residual_norm", "layout"): "compare_layout",
-    ("residual_norm", "fused slices"): "compare_layout",
-    ("residual_norm", "sums in bfloat16"): "compare_noise",
 }
 
 
@@ -144,12 +132,10 @@ NORMED = [
 
 
 @pytest.mark.parametrize(("dtype", "kind"), NORMED, ids=str)
-@pytest.mark.parametrize("name", ["rms_norm", "residual_norm"])
-def test_a_norm_of_few_columns_is_not_accused(name: str, dtype: torch.dtype, kind: str) -> None:
-    kernel = of_name(name)
-    given = kernel.make(dtype, 0)
+def test_a_norm_of_few_columns_is_not_accused(dtype: torch.dtype, kind: str) -> None:
+    given = RMS_NORM.make(dtype, 0)
     shapes = [tuple((*x.shape[:-1], width) for x in given) for width in (1, 2)]
-    report = compare(kernel.kernel, kernel.eager[kind], given, sizes=shapes)
+    report = compare(RMS_NORM.kernel, RMS_NORM.eager[kind], given, sizes=shapes)
     assert (report.verdict, [case.verdict for case in report.cases]) == ("right", ["right"] * 2), report
 
 
