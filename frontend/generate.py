@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nbautograd import messages
+from nbautograd.core.checking.block import Entry
 from nbautograd.views import document, jacobian, layout, packing, phrases, theme, to_json
 from nbautograd.views.builders.blocks import TONE
 from nbautograd.views.to_json import NOT_FOR_PAGES
@@ -131,7 +132,7 @@ def document_types() -> str:
 
 def state_types() -> str:
     """Return the types of states and answers as ``views.to_json`` writes them."""
-    drawn = (to_json.Pooling, layout.Line, layout.Box, layout.Path, layout.Layout)
+    drawn = (to_json.Pooling, Entry, layout.Line, layout.Box, layout.Path, layout.Layout)
     homes = (packing, states)
     own = [c for home in homes for c in vars(home).values() if getattr(c, "__module__", "") == home.__name__]
     classes = filter(dataclasses.is_dataclass, own)
@@ -173,6 +174,7 @@ def _type(hint: Any) -> str:
         document.Cell: "Cell",
         document.Block: "Block",
         packing.Figure: "Figure",
+        float | complex: "Figure",
     }
     if hint in named:
         return named[hint]

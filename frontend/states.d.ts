@@ -13,6 +13,14 @@ export interface Pooling {
   words: string;
 }
 
+/** One entry of a Jacobian. */
+export interface Entry {
+  output_index: number[];
+  input_index: number[];
+  analytical: Figure;
+  numerical: Figure;
+}
+
 /** One line of text in a box. */
 export interface Line {
   text: string;
@@ -86,14 +94,6 @@ export interface Whole {
   wrong?: Packed;
 }
 
-/** One entry of a Jacobian. */
-export interface EntryState {
-  output_index: number[];
-  input_index: number[];
-  analytical: Figure;
-  numerical: Figure;
-}
-
 /** Steps of finite differences at the worst entry, and their errors. */
 export interface ErrorCurve {
   steps: Packed;
@@ -115,7 +115,7 @@ export interface BlockState {
   verdict?: "match" | "mismatch" | "subgradient" | "flat" | "undecided";
   wrong?: number;
   maps?: Maps;
-  worst?: EntryState;
+  worst?: Entry;
   methods?: Block[];
   curve?: ErrorCurve;
   whole?: Whole;

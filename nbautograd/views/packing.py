@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from nbautograd.core.checking.block import Block, BlockVerdict, JacobianBlock
+from nbautograd.core.checking.block import Block, BlockVerdict, Entry, JacobianBlock
 from nbautograd.views.document import Document
 from nbautograd.views.jacobian import wrong_cells
 
@@ -74,16 +74,6 @@ class Whole:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntryState:
-    """One entry of a Jacobian."""
-
-    output_index: Sequence[int]
-    input_index: Sequence[int]
-    analytical: Figure
-    numerical: Figure
-
-
-@dataclass(frozen=True, kw_only=True)
 class ErrorCurve:
     """Steps of finite differences at the worst entry, and their errors."""
 
@@ -115,7 +105,7 @@ class BlockState:
     verdict: BlockVerdict | None = None
     wrong: int | None = None
     maps: Maps | None = None
-    worst: EntryState | None = None
+    worst: Entry | None = None
     methods: Document | None = None
     curve: ErrorCurve | None = None
     whole: Whole | None = None
@@ -125,10 +115,11 @@ def state_of(state: type[State], value: Any, **others: Any) -> State:
     """Return a state that takes from a value each field of the same name, and the others as they are given.
 
     Example:
-        >>> from nbautograd.core.checking.block import Entry
-        >>> from nbautograd.views.packing import EntryState, state_of
-        >>> state_of(EntryState, Entry((0,), (1,), 1.0, 2.0, 1e-9), numerical=2.5).numerical
-        2.5
+        >>> import torch, nbautograd
+        >>> from nbautograd.views.packing import BlockState, state_of
+        >>> report = nbautograd.gradcheck(torch.sin, torch.ones(2, dtype=torch.float64))
+        >>> state_of(BlockState, report.blocks[0, 0], curve=None, wrong=3).wrong
+        3
     """
     cls: Any = state
     names = (f.name for f in fields(cls) if f.name not in others and hasattr(value, f.name))
@@ -146,8 +137,9 @@ def drawn_state(block: JacobianBlock, side: int) -> BlockState:
     Raises:
         LookupError, TypeError, ValueError: when its numbers were not kept.
     """
-    worst = state_of(EntryState, block.worst) if isinstance(block, Block) and block.worst is not None else None
-    return replace(listed_state(block), maps=_maps(block, side), worst=worst)
+    return replace(
+        listed_state(block), maps=_maps(block, side), worst=block.worst if isinstance(block, Block) else None
+    )
 
 
 def _maps(block: JacobianBlock, side: int) -> Maps:

@@ -25,7 +25,7 @@ from nbautograd.views.phrases import contents, counted, pooling
 
 CELLS = 32  # along one side of the heat maps in a document, as on a stored page
 MOST_NODES = 300  # of a graph that is drawn in a document
-NOT_FOR_PAGES = ("plain", "in_text", "cut", "budget", "attribute")  # fields that only writers of stored reports read
+NOT_FOR_PAGES = ("plain", "in_text", "cut", "budget", "attribute", "error_bar")  # fields that no page reads
 PARTS = (*typing.get_args(Block), *typing.get_args(Span))  # of a document
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from nbautograd.core.checking.block import GradcheckReport
+from nbautograd.core.checking.block import Entry, GradcheckReport
 from nbautograd.core.stumbles import any_errors
 from nbautograd.views.jacobian import wrong_cells
-from nbautograd.views.packing import BlockState, EntryState, Whole, array
+from nbautograd.views.packing import BlockState, Whole, array
 from nbautograd.views.to_json import to_json
 from nbautograd.widgets.states import Answer, BlocksState, State
 
@@ -107,7 +107,7 @@ def _answers(state: BlocksState, questions: Mapping[str, Ask], points: int) -> d
     return answers
 
 
-def _lens(block: BlockState, worst: EntryState) -> dict[str, Any]:
+def _lens(block: BlockState, worst: Entry) -> dict[str, Any]:
     """Return the question for the microscope on a block's worst entry."""
     sides = ((worst.output_index, block.output_shape), (worst.input_index, block.input_shape))
     entry = [int(np.ravel_multi_index(tuple(index), tuple(shape))) if shape else 0 for index, shape in sides]
