@@ -14,6 +14,7 @@ from nbautograd import messages
 from nbautograd.core.display import plain
 from nbautograd.core.graphs.backward import backward_of_drawn, drawn_tensor, runs_backward, with_saved
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
+from nbautograd.core.graphs.segments import common_path
 from nbautograd.core.graphs.why_none import NoneReason, ask, askable
 from nbautograd.core.recording.call import Call
 from nbautograd.errors import InputError
@@ -189,11 +190,7 @@ def _scope(graph: AutogradGraph, nodes: tuple[int, ...]) -> str:
     """Return the innermost module that all of some nodes belong to."""
     some = [graph.nodes[i] for i in nodes if i < len(graph.nodes)]
     some = [node for node in some if node.kind != "leaf"] or some  # an input may come from outside
-    paths = [node.scope.split(".") for node in some]
-    same = 0
-    while paths and all(len(path) > same and path[same] == paths[0][same] for path in paths):
-        same += 1
-    return ".".join(paths[0][:same])[:TITLES] if paths else ""
+    return common_path([node.scope for node in some])[:TITLES]
 
 
 def picture(graph: AutogradGraph, question: Mapping[str, Any], laid: AutogradGraph | None = None) -> PictureAnswer:

@@ -11,10 +11,9 @@ from itertools import groupby
 from nbautograd.core.display import Phrase
 from nbautograd.core.graphs.graph import AutogradGraph, Edge, Node
 from nbautograd.core.graphs.segments import (
-    CONTAINERS,
-    MOST_OPS,
     Segment,
     common_path,
+    few_names,
     find_repeats,
     inner_order,
     module_segments,
@@ -100,10 +99,9 @@ def _on_modules(graph: AutogradGraph, runs: Sequence[Segment], most: int) -> lis
         for repeats in ([], runs):
             kept = repeated if repeats else set[str]()
             for depth in range(1, deepest + 1):
-                found = _join_between(graph, module_segments(graph, depth, repeats, simple | kept, functions))
+                found = module_segments(graph, depth, repeats, simple | kept, functions)
                 if len(found) + len(graph.roots) > min(most, OPENING):
-                    found = module_segments(graph, depth, repeats, closed | kept, functions)
-                    found = _join_singles(graph, _join_between(graph, found))
+                    found = _join_singles(graph, module_segments(graph, depth, repeats, closed | kept, functions))
                 if len(found) + len(graph.roots) > most:
                     break
                 parts = [(len(segment.nodes) // segment.times, len(segment.nodes)) for segment in found]
@@ -125,24 +123,6 @@ def _mostly_ops(graph: AutogradGraph, simple: Collection[str]) -> set[str]:
     return {*simple, *[path for path, count in all_nodes.items() if 2 * inside[path] < count]}
 
 
-def _join_between(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
-    """Join ops between two parts of a container, such as a residual sum, to the part that follows."""
-    found: list[Segment] = []
-    between: list[Segment] = []
-    for segment in segments:
-        scope = graph.nodes[segment.nodes[0]].scope
-        if len(segment.nodes) == 1 and not segment.path and graph.scopes.get(scope) in CONTAINERS:
-            between.append(segment)
-            continue
-        outer = segment.path.rpartition(".")[0]
-        if between and segment.times == 1 and outer and outer == graph.nodes[between[-1].nodes[0]].scope:
-            found.append(Segment(segment.path, [i for one in (*between, segment) for i in one.nodes]))
-        else:
-            found += [*between, segment]
-        between = []
-    return [*found, *between]
-
-
 def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Segment]:
     """Join boxes of one node that follow one another in one module; those of two modules would split both."""
     found: list[Segment] = []
@@ -156,8 +136,8 @@ def _join_singles(graph: AutogradGraph, segments: Sequence[Segment]) -> list[Seg
         some = list(group)
         if path is not None and len(some) > 1:
             nodes = [i for segment in some for i in segment.nodes]
-            names = list(dict.fromkeys(segment.path or op_name(graph.nodes[segment.nodes[0]]) for segment in some))
-            found.append(Segment("", nodes, 1, ", ".join(names[:MOST_OPS]) + (", …" if len(names) > MOST_OPS else "")))
+            names = [segment.path or op_name(graph.nodes[segment.nodes[0]]) for segment in some]
+            found.append(Segment("", nodes, 1, few_names(names)))
         else:
             found += some
     return found

@@ -161,6 +161,14 @@ def infer_scopes(
     known = {i: owner for i, owner in frozen.items() if owner}
     scopes = _between(inner, {**known, **_scopes_of_parameters(inner, following, homes, modules, ops)})
     scopes.update(_ends_of_parts(inner, scopes, modules, ops))
+    last: dict[str, str] = {}  # by module, the part of it that made something last
+    for i in inner:
+        scope = scopes.get(i, "")
+        if scope and modules.get(scope) in CONTAINERS:  # which runs nothing by itself
+            scope = scopes[i] = last.get(scope, scope)
+        while scope:
+            outer = scope.rpartition(".")[0]
+            last[outer], scope = scope, outer
     return {**scopes, **owners}
 
 

@@ -259,8 +259,13 @@ def sliced(nodes: list[T], times: int) -> list[list[T]]:
 def op_names(graph: AutogradGraph, part: Sequence[int]) -> str:
     """Name the ops of a part, custom Functions first."""
     nodes = [graph.nodes[i] for i in part]
-    names = list(dict.fromkeys([op_name(n) for n in nodes if n.function] + [op_name(n) for n in nodes]))
-    return ", ".join(names[:MOST_OPS]) + (", …" if len(names) > MOST_OPS else "")
+    return few_names([op_name(n) for n in nodes if n.function] + [op_name(n) for n in nodes])
+
+
+def few_names(names: Sequence[str]) -> str:
+    """Return the first names, each once."""
+    once = [*dict.fromkeys(names)]
+    return ", ".join(once[:MOST_OPS]) + (", …" if len(once) > MOST_OPS else "")
 
 
 def op_name(node: Node) -> str:
