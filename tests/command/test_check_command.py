@@ -72,7 +72,7 @@ def run(module: str, function: str, *more: str, inputs: str = "make") -> int:
 def test_exit_status_and_files(module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, data = tmp_path / "page.html", tmp_path / "report.json"
     assert run(module, "Tanh", "--json", str(data), "--html", str(page)) == 0
-    assert "agrees with `eager`" in capsys.readouterr().out
+    assert says(capsys.readouterr().out, "views.comparison.right", reference="`eager`")
     (function,) = json.loads(data.read_text())["functions"]
     assert (function["name"], function["reference"], function["situations"][0]["verdict"]) == ("Tanh", "eager", "right")
     assert function["file"] == module

@@ -323,7 +323,7 @@ def test_calls_that_were_checked_are_counted_and_wrong_second_derivatives_explai
     assert said.says(report, "views.audit.left_out", checked=3, calls=5)
     assert said.says(report, "views.audit.second_means")
     assert "once_differentiable" in str(report)
-    assert "gradient penalty" not in str(audited((Right, leaf(3))))
+    assert not said.says(audited((Right, leaf(3))), "views.audit.second_means")
 
 
 def test_the_report_waits_for_the_end_of_the_block():
@@ -583,7 +583,7 @@ def test_a_situation_of_which_nothing_could_be_kept_is_described_all_the_same():
     [function] = audited((Called, iter([1]), True, leaf(2))).functions
     [situation] = function.situations
     assert [str(one) for one in situation.inputs] == ["rows: list_iterator", "flag: True", "x: float32 (1-D)"]
-    assert "`list_iterator` cannot be copied" in str(situation.reason)
+    assert said.says(situation.reason, "audit.not_copied", type="list_iterator")
 
 
 @pytest.mark.slow
@@ -611,7 +611,7 @@ def test_many_situations_of_one_function_are_told_in_a_few_rows():
 
     report = audited(*((Powered, leaf(2), 1.0 + k) for k in range(12)))
     assert len(report.functions[0].situations) == 12
-    assert "8 more situations" in str(report)
+    assert said.says(report, "views.audit.alike", count=8)
     assert str(report).count("factor:") == 4
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from said import either
 from test_course_notebooks import by_day, errors, executed, said
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -24,32 +25,32 @@ STEP = "%%autograd_audit\nloss = nn.functional.cross_entropy(model(x), labels)\n
 SEEN = {
     "torch_errors": {
         "in-place": ("output 0 of Tanh, is at version 1; expected version 0", "`%autograd_explain --run`"),
-        "in-place-explain": (r"`hidden`", r"`Tanh`[\s\S]*(saved|保存了)"),
-        "in-place-run": (r"`hidden \+= x`.*`hidden`", r"\+ hidden = hidden \+ x", "(tried|已试过)"),
+        "in-place-explain": (r"`hidden`", either("explain.in_place.saved", op="Tanh")),
+        "in-place-run": (r"`hidden \+= x`.*`hidden`", r"\+ hidden = hidden \+ x", either("explain.tried_same")),
         "in-place-mended": (r"\(4, 4\)",),
         "second": ("a second time.*retain_graph=True",),
-        "second-explain": (r"state = state\.detach\(\)", r"(already\s+gone\s+through|已经经过)"),
+        "second-explain": (r"state = state\.detach\(\)", either("explain.freed.tie")),
         "second-mended": ("steps: 3",),
         "retain": ("modified by an inplace operation",),
         "retain-explain": (r"optimizer\.step\(\)", r"cell\.weight_hh"),
         "no-grad": ("element 0 of tensors does not require grad",),
-        "no-grad-explain": (r"\.item\(\)", "(Python number|Python 数字)"),
+        "no-grad-explain": (r"\.item\(\)", either("explain.no_grad.python")),
         "no-grad-mended": (r"\(4, 4\)",),
         "none": ("gradient: None", r"UserWarning: The \.grad attribute of a Tensor that is not a leaf"),
-        "none-explain": ("`scale`.*(computed from other tensors|由其他张量算出)", "(only for leaves|只为叶子保留)"),
+        "none-explain": (either("graphs.none.not_a_leaf.what", name="scale")),
         "none-mended": (r"gradient: \(4,\) leaf: True",),
         "nan": (r"loss: 3\.0", r"gradient: tensor\(\[ +nan, 0\.5000, 0\.2500\]\)"),
-        "nan-explain": (r"NaN[\s\S]*Sqrt", "(infinite at 0|0 处的导数是无穷)", "(0 times infinity|0 乘无穷)"),
-        "nan-run": (r"torch\.where\(lengths > 0, lengths, 1\)\.sqrt\(\)", "(tried|已试过)"),
+        "nan-explain": (r"NaN[\s\S]*Sqrt", either("explain.trap.sqrt_at_zero"), "(0 times infinity|0 乘无穷)"),
+        "nan-run": (r"torch\.where\(lengths > 0, lengths, 1\)\.sqrt\(\)", either("explain.tried_finite")),
         "nan-mended": (r"loss: 3\.0", r"gradient: tensor\(\[0\.0000, 0\.5000, 0\.2500\]\)"),
         "own": (r"invalid gradient at index 1 - got \[4, 3\]",),
         "own-explain": (r"`weight`.*4×3", r"3×4", r"grad_weight = rows\.t\(\) @ grad_output"),
-        "own-silent": ("torch said nothing", "(backward is wrong for `weight`|`weight`.*错的)"),
-        "own-mended": ("✓ (agrees|一致)",),
+        "own-silent": ("torch said nothing", either("views.headline.wrong_for", inputs="`weight`")),
+        "own-mended": (f"✓ {either('views.block.match')}",),
     },
     "audit": {
         "audit": (
-            "(1 of 3 .* wrong: `RMSNorm`|3 个.*1 个.*RMSNorm)",
+            either("views.audit.wrong", count=3, wrong=1, names="`RMSNorm`"),
             "RMSNorm.*(line |第 )14",
             r"\.mean\(-1, keepdim=True\)",
             "✗",
@@ -57,11 +58,11 @@ SEEN = {
             "x\\*: float32 16×8",
         ),
         "object": ("RMSNorm wrong calls: 1\nSoftCap right calls: 1\nSwish right calls: 1",),
-        "open": (r"\+ .*\.mean\(-1, keepdim=True\)", "`weight`.*(right|对的)"),
+        "open": (r"\+ .*\.mean\(-1, keepdim=True\)", either("views.aside.right.one", inputs="`weight`")),
         "repro": (r"repro_RMSNorm\.py",),
         "audit-again": (
-            "(Every custom gradient that ran .3.|3 个自定义梯度.*全部正确)",
-            "(second derivatives wrong|二阶导数错误)",
+            either("views.audit.right", count=3),
+            either("views.audit.second"),
         ),
     },
 }
@@ -73,14 +74,19 @@ TRIED = {
         ("no-grad-mended", {".mean())": ".mean().detach())"}, "%autograd_explain --run", r"\.detach\(\)\)`"),
         ("none", {".double()": ".double()\nscale.retain_grad()"}, "print(scale.is_leaf)", r"tensor[\s\S]*False"),
         ("nan-explain", {"sqrt": "log"}, "", r"Log[\s\S]*(0 times infinity|0 乘无穷)"),
-        ("own-mended", {"grad_rows, grad_weight": "grad_rows"}, "%autograd_explain", "returns 1 value|返回 1 个值"),
+        (
+            "own-mended",
+            {"grad_rows, grad_weight": "grad_rows"},
+            "%autograd_explain",
+            either("explain.returned_number.what", got=1),
+        ),
     ),
     "audit": (
         (
             "mended",
             {"g = grad": f"{NORM}\n        g = grad"},
             STEP,
-            r"\A(?![\s\S]*(second der|二阶))[\s\S]*(ran .3. is right|全部正确)",
+            rf"\A(?![\s\S]*{either('views.audit.second')})[\s\S]*{either('views.audit.right', count=3)}",
         ),
     ),
 }

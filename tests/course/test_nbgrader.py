@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from said import says
 
 from nbautograd.command import main
 from nbautograd.course import source as notebooks
@@ -138,5 +139,5 @@ def test_points_of_right_and_wrong_students(course, handed_out):
     assert not any(told["by hand"] for told in found.values())
     assert found["right"]["validated"] == {}
     assert len(found["wrong"]["validated"]["failed"]) == 5
-    assert "0 of 1 points" in found["wrong"]["validated"]["failed"][0]["raw_error"]
+    assert says(found["wrong"]["validated"]["failed"][0]["raw_error"], "course.no_points", points=1)
     assert "changed" in found["cheat"]["validated"]

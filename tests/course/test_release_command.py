@@ -41,7 +41,7 @@ def test_release_for_nbgrader(tmp_path):
 
 def test_a_refusal_writes_nothing(tmp_path, capsys):
     assert main(["release", str(written(tmp_path, expects="zero_gradient")), "-o", str(tmp_path / "out")]) == 1
-    assert "99_squares.py: Not released" in capsys.readouterr().err
+    assert says(capsys.readouterr().err, "course.refused.wrong_otherwise", expected="zero_gradient")
     assert not (tmp_path / "out").exists()
 
 

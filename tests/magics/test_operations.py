@@ -45,7 +45,7 @@ def test_without_inputs_it_is_told_how_to_check_it(filled, monkeypatch, followed
 def test_calls_in_the_cell_and_after_it_are_on_its_card(filled) -> None:
     ran = filled(CELL.format(options="", name="called") + "swish(a, 2.0).sum().backward()\n")
     text = ran.bundles[-1]["text/plain"]
-    assert text.startswith("Recording `nbautograd_cell::called`.")
+    assert says(text, "magics.card_called", names="`nbautograd_cell::called`")
     filled("swish(a, 3.0).sum().backward()")
     calls = nbautograd.calls(filled["swish"])
     assert [call.method for call in calls] == ["forward", "setup_context", "backward"] * 2
@@ -70,7 +70,7 @@ def test_a_gradient_that_is_registered_in_a_later_cell_is_recorded_there(filled)
     definition, _, gradient = cell.partition("def setup_context")
     assert says(filled(definition).text, "magics.no_function")
     ran = filled(f"%%autograd_function\ndef setup_context{gradient}swish(a, 2.0).sum().backward()\n")
-    assert ran.bundles[-1]["text/plain"].startswith("Recording `nbautograd_cell::later`.")
+    assert says(ran.bundles[-1]["text/plain"], "magics.card_called", names="`nbautograd_cell::later`")
     assert [call.method for call in nbautograd.calls(filled["swish"])] == ["forward", "setup_context", "backward"]
 
 
@@ -92,7 +92,7 @@ joined([a, a], by=2.0).sum().backward()
 
 def test_one_of_lists_and_keywords_is_recorded_and_nothing_is_said_against_it(filled) -> None:
     text = filled(LISTS.format(options="", name="joined")).bundles[-1]["text/plain"]
-    assert text.startswith("Recording `nbautograd_cell::joined`.")
+    assert says(text, "magics.card_called", names="`nbautograd_cell::joined`")
     assert "bug" not in text
     calls = nbautograd.calls(filled["joined"])
     assert [call.method for call in calls] == ["forward", "setup_context", "backward"]

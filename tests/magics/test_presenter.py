@@ -105,7 +105,8 @@ def test_a_cell_that_fails_half_way_shows_a_card_and_no_report(notebook) -> None
     notebook(X)
     ran = notebook(square("--inputs x") + "square(x)\n1 / 0")
     assert isinstance(ran.error, ZeroDivisionError)
-    assert "Recording `Square`.\nRecorded calls: 1." in ran.text
+    assert says(ran.text, "magics.card_called", names="`Square`")
+    assert says(ran.text, "views.headline.calls", calls="calls: 1")
     assert not says(ran.text, "views.headline.right")
 
 

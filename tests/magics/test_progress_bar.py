@@ -195,7 +195,7 @@ def test_grading_that_is_stopped_gives_no_grade(notebook, monkeypatch):
     seen_at_once(monkeypatch)
     notebook.shell.user_ns["press"] = lambda: signal.raise_signal(signal.SIGINT)  # as a kernel that is interrupted
     ran = notebook(GRADED)
-    assert "Checking `square`" in ran.bundles[0]["text/plain"]
+    assert says(ran.bundles[0]["text/plain"], "course.checking", name="square")
     assert ran.updates[-1]["text/plain"].startswith(messages.text("magics.interrupted"))
     assert "square" not in notebook("%exercises").text.split("Checking")[0]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from said import says
 
 from nbautograd.command import main
 from nbautograd.command.finding import table
@@ -92,4 +93,4 @@ def test_the_program_of_two_processes_runs_as_it_stands(tmp_path: Path, capfd: p
     (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "layers.py").write_text(program, encoding="utf-8")
     runpy.run_path(str(tmp_path / "layers.py"), run_name="__main__")
-    assert "`column_linear` agrees with `linear`" in capfd.readouterr().out
+    assert says(capfd.readouterr().out, "views.comparison.right", function="`column_linear`", reference="`linear`")

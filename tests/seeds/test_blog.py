@@ -31,7 +31,8 @@ def test_the_custom_product_agrees_with_the_native_one(notebook) -> None:
     for line in ("--reference torch.mul", "--reference a * b"):
         ran = notebook(PRODUCT.format(line=line))
         assert says(ran.text, "views.headline.right", function="f")
-        assert f"`f` agrees with `{line.removeprefix('--reference ')}`" in ran.text
+        reference = line.removeprefix("--reference ")
+        assert says(ran.text, "views.comparison.right", function="`f`", reference=f"`{reference}`")
 
 
 def test_the_two_are_compared_by_a_line_magic(notebook) -> None:

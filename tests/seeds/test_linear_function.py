@@ -82,7 +82,8 @@ def test_the_demonstration_with_ones_runs_as_ever_and_shows_in_the_card(notebook
     assert ran.stdout.startswith("forward gives (2, 3)\nbackward got (2, 3)\n")
     assert notebook["a"].grad.tolist() == [[3, 12], [3, 12]]
     assert notebook["b"].grad.tolist() == [[2, 2, 2], [4, 4, 4]]
-    assert "Recording `LinearFunction`.\nRecorded calls: 2." in ran.text
+    assert says(ran.text, "magics.card_called", names="`LinearFunction`")
+    assert says(ran.text, "views.headline.calls", calls="calls: 2")
     assert "forward gives (2, 3)" in ran.text
 
 

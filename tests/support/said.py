@@ -71,7 +71,19 @@ def pattern(key: str, /, **known: Any) -> str:
         words + (format(known[name], spec) if name in known else "" if name is None else hole)
         for words, name, spec, _ in pieces
     )
-    return r"\s+".join(map(re.escape, re.split(r"\s+", filled))).replace(hole, r"[\s\S]*?")
+    between, parts = (r"\s*", [*"".join(filled.split())]) if language() == "zh" else (r"\s+", re.split(r"\s+", filled))
+    return between.join(map(re.escape, parts)).replace(hole, r"[\s\S]*?")
+
+
+def either(key: str, /, **known: Any) -> str:
+    """Return a regular expression for a sentence in English or in Chinese."""
+    from nbautograd.messages import LANGUAGES, speaking
+
+    found = []
+    for lang in LANGUAGES:
+        with speaking(lang):
+            found.append(pattern(key, **known))
+    return f"({'|'.join(found)})"
 
 
 def says(output: object, key: str, /, **known: Any) -> bool:

@@ -8,6 +8,7 @@ import re
 import pytest
 import torch
 from fn import Fn
+from said import says
 
 from nbautograd import gradcheck
 
@@ -84,7 +85,7 @@ def test_a_large_output_excuses_no_gradient(offset: float) -> None:
 def test_right_says_what_could_not_have_been_seen(dtype):
     x = torch.linspace(-1, 2, 6).to(dtype).requires_grad_()
     report = gradcheck(make(torch.exp, FORMULAS["exp"][1]), x, order=1)
-    assert f"Computed in {str(dtype).removeprefix('torch.')}" in str(report.reason)
+    assert says(report.reason, "checking.resolution", dtype=str(dtype).removeprefix("torch."))
 
 
 HalfInBackward = Fn.of("HalfInBackward", "x, w: save(x, w); return x * w",
@@ -168,7 +169,7 @@ def test_the_precision_is_that_of_numbers_that_an_output_or_a_gradient_is_comput
     report = gradcheck(fn, (x.requires_grad_(), w.requires_grad_()), order=1)
     rounds_more = fn is SavedInFewBytes  # than forward, which is exact
     assert report.verdict == ("wrong" if rounds_more else "right")
-    assert rounds_more or ((f"Computed in {dtype}" in str(report.reason)) if dtype else not report.reason)
+    assert rounds_more or (says(report.reason, "checking.resolution", dtype=dtype) if dtype else not report.reason)
 
 
 # Backward computes with the gradient of the scale, which is marked.

@@ -8,6 +8,7 @@ import weakref
 import graph_models as models
 import pytest
 import torch
+from said import says
 
 import nbautograd
 from nbautograd.core.graphs import backward
@@ -114,4 +115,4 @@ def test_the_first_infinity_is_marked_in_a_folded_graph_too():
     (marked,) = [node for node in made.nodes if node.first_bad]
     assert marked.first_bad == "Inf"
     assert marked.id == made.ran[1]
-    assert "the first Inf" in made.to_svg()
+    assert says(made.to_svg(), "graphs.first_bad_here", what="Inf")

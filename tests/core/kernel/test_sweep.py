@@ -10,7 +10,7 @@ import pytest
 import torch
 from fn import Fn
 from kernels import ATTENTION, RMS, function
-from said import pattern
+from said import pattern, says
 from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
@@ -310,7 +310,7 @@ def test_a_backward_that_refuses_a_layout_loudly_is_a_risk_and_gives_nobody_a_wr
     assert report.verdict == "right"
     refused = [finding for finding in report.findings if finding.code == "compare_refuses"]
     assert {finding.kind for finding in refused} == {"lint"}
-    assert any("inputs transposed" in finding.message for finding in refused)
+    assert any(says(finding.message, "views.compare_change.transposed") for finding in refused)
     assert any(case.verdict == "cannot tell" and "view" in str(case.reason) for case in report.cases)
     odd = check(refuses_odd, 4, 64)
     assert (odd.verdict, odd.findings[0].code) == ("right", "compare_refuses")
