@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from fn import BASE, written
 from said import pattern, says
 
 from nbautograd import messages
@@ -16,22 +17,9 @@ from nbautograd.command import main
 from nbautograd.core.checking import gradcheck as core_gradcheck
 from nbautograd.inspection import audit_checks
 
-FUNCTION = """
-import sys
-import torch
-
-
-class Scaled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.exp()
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return {factor} * grad * x.exp()
-"""
+FUNCTION = "import sys\nimport torch\n" + written(
+    "Scaled", "x: save(x); return x.exp()", "grad: (x,) = saved; return {factor} * grad * x.exp()", base=BASE
+)
 CALL = "\nif __name__ == '__main__':\n    Scaled.apply(torch.randn(3, requires_grad=True)).sum().backward()\n"
 
 
@@ -52,9 +40,9 @@ def test_status_1_where_one_is_wrong_and_files_are_written_besides(tmp_path, cap
     assert "report.functions" not in capsys.readouterr().out
     data = json.loads(out.read_text())
     [function] = data["functions"]
-    assert (function["name"], function["line"]) == ("Scaled", 6)
+    assert (function["name"], function["line"]) == ("Scaled", 3)
     assert function["situations"][0]["verdict"] == "wrong"
-    assert function["situations"][0]["fix"]["line"] == 15
+    assert function["situations"][0]["fix"]["line"] == 12
     assert "Scaled" in page.read_text()
     assert '<meta name="color-scheme" content="light dark">' in page.read_text()
     assert main(["audit", "--html", str(page), program(tmp_path, 1)]) == 0  # a page of ours is replaced
@@ -99,9 +87,7 @@ def test_a_module_is_run_as_python_m_does(tmp_path, capsys, monkeypatch) -> None
         ("raise KeyboardInterrupt", 2, "(KeyboardInterrupt)"),
     ],
 )
-def test_a_program_that_does_not_reach_its_end_is_told_and_what_ran_is_checked(
-    tmp_path, capsys, more: str, status: int, words: str
-) -> None:
+def test_a_program_that_does_not_reach_its_end_is_told_and_what_ran_is_checked(tmp_path, capsys, more, status, words):
     out = tmp_path / "out.json"
     assert main(["audit", "--json", str(out), program(tmp_path, 1, more)]) == status
     said = capsys.readouterr()

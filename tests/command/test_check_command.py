@@ -8,33 +8,27 @@ import sys
 from pathlib import Path
 
 import pytest
+from fn import BASE, written
 from said import says
 
 from nbautograd.command import main
 
-MODULE = """
+MODULE = f"""
 import torch
 
 def eager(x):
     return torch.tanh(x)
 
-class Tanh(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = torch.tanh(x.float() if x.itemsize < 4 else x)
-        ctx.save_for_backward(y)
-        return y.to(x.dtype)
-
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return (g * (1 - y * y)).to(g.dtype)
-
-class Off(Tanh):
-    @staticmethod
-    def backward(ctx, g):
-        return 0.98 * Tanh.backward(ctx, g)
-
+{
+    written(
+        "Tanh",
+        "x: y = torch.tanh(x.float() if x.itemsize < 4 else x); save(y); return y.to(x.dtype)",
+        "g: (y,) = saved; return (g * (1 - y * y)).to(g.dtype)",
+        base=BASE,
+    )
+}
+{written("Off", backward="g: return 0.98 * Tanh.backward(ctx, g)", base="Tanh")}
+{written("Raises", backward="g: return helper(g)", base="Tanh")}
 def make():
     torch.manual_seed(0)
     return (torch.randn(8, 33).bfloat16().requires_grad_(),)
@@ -44,11 +38,6 @@ def make_double():
 
 def fails(x):
     raise ZeroDivisionError("no")
-
-class Raises(Tanh):
-    @staticmethod
-    def backward(ctx, g):
-        return helper(g)
 
 def helper(g):
     raise RuntimeError("launch failed") from ZeroDivisionError("grid of 0")
@@ -81,9 +70,7 @@ def test_exit_status_and_files(module: str, tmp_path: Path, capsys: pytest.Captu
     assert "0.98 times" in capsys.readouterr().out
 
 
-def test_without_a_reference_it_is_compared_with_itself_compiled(
-    module: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_reference_it_is_compared_with_itself_compiled(module, capsys):
     for function, status in (("Tanh", 0), ("Off", 1)):
         made = ["--inputs", f"{module}:make_double", "--compile"]
         assert main(["check", f"{module}:{function}", *made]) == status
@@ -97,9 +84,7 @@ def test_without_a_reference_it_is_compared_with_itself_compiled(
         pytest.param("Raises", ["backward", "helper"], "RuntimeError: launch failed", marks=pytest.mark.slow),
     ],
 )
-def test_what_a_kernel_raises_comes_with_the_users_part_of_its_traceback(
-    module: str, function: str, frames: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_kernel_raises_comes_with_the_users_part_of_its_traceback(module, function, frames, says, capsys):
     assert run(module, function) == (2 if function == "fails" else 1)
     shown = "".join(capsys.readouterr())
     places = re.findall(r'File "(.*)", line \d+, in (\w+)', shown)
@@ -108,9 +93,7 @@ def test_what_a_kernel_raises_comes_with_the_users_part_of_its_traceback(
     assert ("ZeroDivisionError: grid of 0" in shown) == (function == "Raises")
 
 
-def test_a_file_finds_what_lies_beside_it(
-    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_finds_what_lies_beside_it(module, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", list(sys.path))
     file = Path(module).rename(tmp_path / "beside_it.py")
     (tmp_path / "kernels_beside.py").write_text(f"from {file.stem} import *\n")
@@ -124,9 +107,7 @@ def test_a_name_without_a_module_is_a_sentence(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.slow
-def test_it_is_compiled_where_that_is_asked_for(
-    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_compiled_where_that_is_asked_for(module, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("nbautograd.inspection.compare.BACKENDS", ("aot_eager",))
     data = tmp_path / "report.json"
     assert run(module, "Tanh", "--compile", "--json", str(data)) == 0

@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 import torch
+from fn import BASE, written
 from said import says
 
 from nbautograd.command import main
@@ -21,41 +22,19 @@ from nbautograd.inspection.comparison import ComparedCompiled
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "nbautograd" / "command" / "schema.json").read_text(encoding="utf-8"))
 ACTION = ROOT / ".github" / "actions" / "gate"
-MODULE = """\
+PICKY = (
+    'x: assert x.is_contiguous(), f"strides {x.stride()}, first {float(x.flatten()[0])}"; return Tanh.forward(ctx, x)'
+)
+MODULE = f"""\
 import torch
 
 def eager(x):
     return torch.tanh(x)
 
-class Tanh(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = torch.tanh(x)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return g * (1 - y * y)
-
-class Off(Tanh):
-    @staticmethod
-    def backward(ctx, g):
-        return 0.98 * Tanh.backward(ctx, g)
-
-class Picky(Tanh):
-    @staticmethod
-    def forward(ctx, x):
-        assert x.is_contiguous(), f"strides {x.stride()}, first {float(x.flatten()[0])}"
-        return Tanh.forward(ctx, x)
-
-class Over(Tanh):
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return g.mul_(1 - y * y)
-
+{written("Tanh", "x: y = torch.tanh(x); save(y); return y", "g: (y,) = saved; return g * (1 - y * y)", base=BASE)}
+{written("Off", backward="g: return 0.98 * Tanh.backward(ctx, g)", base="Tanh")}
+{written("Picky", PICKY, base="Tanh")}
+{written("Over", backward="g: (y,) = saved; return g.mul_(1 - y * y)", base="Tanh")}
 def off(x):
     return Off.apply(x)
 
@@ -116,9 +95,7 @@ def test_no_inputs_are_none(module: str, capsys: pytest.CaptureFixture[str]) -> 
     assert says(capsys.readouterr().err, "command.check.no_inputs")
 
 
-def test_an_error_of_ours_is_no_wrong_gradient(
-    module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_of_ours_is_no_wrong_gradient(module, monkeypatch, capsys):
     def fails(_: object) -> None:
         raise ZeroDivisionError("ours")
 
@@ -128,9 +105,7 @@ def test_an_error_of_ours_is_no_wrong_gradient(
 
 
 @pytest.mark.parametrize("name", ["Tanh", "Off", "off"])
-def test_annotations_stand_at_backward_and_the_summary_has_a_table(
-    module: str, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_annotations_stand_at_backward_and_the_summary_has_a_table(module, tmp_path, name, capsys):
     status = check(module, name, "--github", "--json", str(tmp_path / "report.json"))
     shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
     (function,) = written(tmp_path)["functions"]
@@ -147,9 +122,7 @@ def test_annotations_stand_at_backward_and_the_summary_has_a_table(
     assert "| wide | 2×9 float32 |" in summary
 
 
-def test_a_line_of_an_installed_package_is_no_line_of_the_repository(
-    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_of_an_installed_package_is_no_line_of_the_repository(module, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "elsewhere"))
     assert check(module, "Off", "--github") == 1
     shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
@@ -190,9 +163,7 @@ def test_the_json_without_a_reference_has_the_schema_too(module: str, tmp_path: 
         ("func_grad", "wrong", "right"),
     ],
 )
-def test_the_json_says_what_the_exit_status_says_of_compiling(
-    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, told: Any, overall: str
-) -> None:
+def test_the_json_says_what_the_exit_status_says_of_compiling(module, tmp_path, monkeypatch, way, told, overall):
     row = ComparedCompiled("aot_eager", way, told)
     monkeypatch.setattr("nbautograd.inspection.compare.witnessed", lambda report, *_: replace(report, compiled=(row,)))
     status = check(module, "Tanh", "--compile", "--github", "--json", str(tmp_path / "report.json"))
@@ -220,9 +191,7 @@ def test_the_schema_refuses_what_is_none(module: str, tmp_path: Path, change: An
 
 
 @pytest.mark.parametrize("name", ["Off", "Picky"])
-def test_values_of_a_file_are_shown_nowhere(
-    module: str, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_of_a_file_are_shown_nowhere(module, tmp_path, name, capsys):
     x = torch.full((3, 4), 0.8125) + torch.arange(12.0).reshape(3, 4) / 1024
     torch.save({"secret": (x.t() if name == "Picky" else x,)}, tmp_path / "hidden.pt")
     options = ["--github", "--json", str(tmp_path / "report.json"), "--html", str(tmp_path / "page.html")]

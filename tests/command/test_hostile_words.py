@@ -103,9 +103,7 @@ def asked(words: tuple[str, ...]) -> int:
     [(w, 2) for w in FOUND_NOTHING] + [(w, 1) for w in FAILED],
     ids=lambda w: " ".join(map(str, w))[:50] if isinstance(w, tuple) else "",
 )
-def test_what_makes_no_sense_is_a_sentence(
-    words: tuple[str, ...], status: int, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_makes_no_sense_is_a_sentence(words, status, folder, capsys):
     assert asked(words) == status
     *_, last = capsys.readouterr().err.strip().splitlines()
     assert last.startswith("nbautograd")
@@ -120,17 +118,13 @@ def test_a_backward_that_leaves_is_one_that_raises(folder: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("program", ["closes.py", "none.py"])
-def test_a_program_that_closes_its_output_takes_no_report_with_it(
-    program: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_closes_its_output_takes_no_report_with_it(program, folder, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdout", output := io.StringIO())
     assert main(["audit", program]) == 0
     assert "Right" in (capsys.readouterr().err if output.closed else output.getvalue())
 
 
-def test_an_error_of_ours_is_a_sentence_that_says_what_to_send(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_of_ours_is_a_sentence_that_says_what_to_send(monkeypatch, capsys):
     monkeypatch.setattr("nbautograd.command.doctor.doctor", broken("command/injected.py"))
     assert main(["doctor"]) == 1
     assert "report-bug" in capsys.readouterr().err

@@ -14,7 +14,7 @@ import pytest
 import said
 import torch
 import torch.utils.checkpoint
-from fn import Fn
+from fn import BASE, Fn, written
 from torch import nn
 
 import nbautograd
@@ -32,17 +32,11 @@ pytestmark = pytest.mark.usefixtures("without_fixes")
 
 
 Right = Fn.of("Right", "x: save(x); return x.exp()", "grad: (x,) = saved; return grad * x.exp()")
-
-
 Wrong = Right.of("Wrong", backward="grad: (x,) = saved; return grad * x.exp() * 2")
-
-
 # Right once; its backward takes the input out of the graph.
 WrongTwice = Fn.of("WrongTwice", "x: save(x); return x.exp()", "grad: (x,) = saved; return grad * x.detach().exp()")
 # Straight through: meant to be no derivative.
 Rounded = Fn.of("Rounded", "x: return x.round()", "grad: return grad")
-
-
 # A kernel that takes float32 alone, as many extensions do.
 SingleOnly = Right.of("SingleOnly",
     'x: if x.dtype is not torch.float32: raise TypeError("float32 only"); return Right.forward(ctx, x)')  # fmt: skip
@@ -69,22 +63,14 @@ class Buffered(Right):
 # Off by less than float32 can tell.
 BufferedAndSlightlyOff = Buffered.of("BufferedAndSlightlyOff",
     backward="grad: (x,) = saved; return grad * x.exp() * (1 + 3e-5)")  # fmt: skip
-
-
 # Reads float64 as if it were float32: no error, other numbers; right where the program calls it.
 GarbageInDouble = Right.of("GarbageInDouble",
     "x: save(x); return x.exp() if x.dtype is torch.float32 else x.view(torch.float32)[..., ::2].double()")  # fmt: skip
-
-
 # What `x.float()` returns is `x` itself in the program's dtype, and a copy in double precision.
 InPlaceInSingle = Fn.of("InPlaceInSingle", "x: y = x.float().exp_(); save(y); return y.clone()",
     "grad: (y,) = saved; return grad * y")  # fmt: skip
-
-
 # Wrong for positive inputs only, which the program may never have.
 WrongAbove = Right.of("WrongAbove", backward="grad: (x,) = saved; return grad * x.exp() * (1 + (x > 0))")
-
-
 # Mixes the rows of the batch, so that no slice of it can stand for all; wrong by a factor.
 Mixing = Fn.of("Mixing", "x: return x - x.mean(0, keepdim=True)",
     "grad: return 2 * (grad - grad.mean(0, keepdim=True))")  # fmt: skip
@@ -194,19 +180,8 @@ def test_the_directions_that_there_was_time_for_count(monkeypatch, most, verdict
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_kinks_on_the_way_are_no_wrong_gradient(dtype):
-    class Size(Fn):
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.abs().sum(-1)
-
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad[..., None] * x.sign()
-
-    class Off(Size):
-        def backward(ctx, grad):
-            return 1.01 * Size.backward(ctx, grad)
-
+    Size = Fn.of("Size", "x: save(x); return x.abs().sum(-1)", "g: (x,) = saved; return g[..., None] * x.sign()")
+    Off = Size.of("Off", backward="grad: return 1.01 * Size.backward(ctx, grad)")
     report = audited((Size, leaf(40, 50, dtype=dtype)), (Off, leaf(40, 50, dtype=dtype)))
     assert verdicts(report) == {"Size": "right", "Off": "wrong"}
 
@@ -332,25 +307,14 @@ def test_the_report_waits_for_the_end_of_the_block():
 
 
 def test_inside_vmap_torch_calls_no_method_of_the_users_and_the_report_says_so():
-    class Batched(Fn):
-        generate_vmap_rule = True
-
-        def forward(x):
-            return x * 2
-
-        def setup_context(ctx, inputs, output):
-            pass
-
-        def backward(ctx, grad):
-            return grad * 2
-
+    Batched = Fn.of("Batched", "x: return x * 2", "grad: return grad * 2", setup_context="inputs, output: pass")
+    Batched.generate_vmap_rule = True
     with nbautograd.audit(**LONG) as audit:
         torch.vmap(Batched.apply)(torch.randn(3, requires_grad=True))
     assert "torch.vmap" in str(audit.report())
 
 
 def test_an_operation_of_torch_library_has_its_name_and_the_lines_of_its_author():
-    @torch.library.custom_op("nbautograd_audit::twice", mutates_args=())
     def twice(x: torch.Tensor, times: int) -> torch.Tensor:
         return x * times
 
@@ -375,7 +339,6 @@ def test_an_operation_of_torch_library_has_its_name_and_the_lines_of_its_author(
 
 
 def test_a_registered_rule_for_batches_is_compared_with_the_items_one_by_one():
-    @torch.library.custom_op("nbautograd_audit::square", mutates_args=())
     def square(x: torch.Tensor) -> torch.Tensor:
         return x * x
 
@@ -450,7 +413,7 @@ def test_reports_of_several_processes_are_joined():
     assert first.without_blocks().functions[0].situations[0].cause == first.functions[0].situations[0].cause
 
 
-RANKS = """
+RANKS = f"""
 import sys
 
 import torch
@@ -462,30 +425,15 @@ rank = int(sys.argv[1])
 dist.init_process_group("gloo", store=dist.FileStore(sys.argv[2], 2), rank=rank, world_size=2)
 
 
-class Summed(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        total = x.clone()
-        dist.all_reduce(total)
-        return total
-
-    @staticmethod
-    def backward(ctx, grad):
-        total = grad.clone()
-        dist.all_reduce(total)
-        return total
-
-
-class Twice(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, grad):
-        return 2 * grad
-
-
+{
+    written(
+        "Summed",
+        "x: total = x.clone(); dist.all_reduce(total); return total",
+        "grad: total = grad.clone(); dist.all_reduce(total); return total",
+        base=BASE,
+    )
+}
+{written("Twice", "x: return 2 * x", "grad: return 2 * grad", base=BASE)}
 def step():
     x = torch.full((3,), 1.0 + rank, requires_grad=True)
     (Summed.apply(x) + Twice.apply(x)).sum().backward()
@@ -527,12 +475,7 @@ def test_functions_under_autocast_and_those_that_are_differentiated_once_are_che
             (x,) = ctx.saved_tensors
             return grad * x.exp() * 3
 
-    class Once(Right):
-        @torch.autograd.function.once_differentiable
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad * x.exp()
-
+    Once = Right.of("Once", backward="grad: (x,) = saved; return grad * x.exp()", once=True)
     with torch.autocast("cpu", dtype=torch.bfloat16), nbautograd.audit(**LONG) as audit:
         Cast.apply(leaf(3))
         Once.apply(leaf(3))
@@ -540,16 +483,8 @@ def test_functions_under_autocast_and_those_that_are_differentiated_once_are_che
 
 
 def test_a_function_under_torch_func_is_checked_for_what_is_differentiated_there():
-    class Scaled(Fn):
-        def forward(x, scale):
-            return x * scale
-
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(inputs[1])
-
-        def backward(ctx, grad):
-            return grad * ctx.saved_tensors[0], None  # no gradient for the scale, which is never asked for
-
+    backward = "grad: return grad * ctx.saved_tensors[0], None"  # none for the scale, which is never asked for
+    Scaled = Fn.of("Scaled", "x, scale: return x * scale", backward, setup_context="inputs, output: save(inputs[1])")
     with nbautograd.audit(**LONG) as audit:
         torch.func.grad(lambda x: Scaled.apply(x, torch.full((3,), 2.0)).sum())(torch.randn(3))
     [function] = audit.report().functions
@@ -559,11 +494,8 @@ def test_a_function_under_torch_func_is_checked_for_what_is_differentiated_there
 # Leaves a term out where it needs no gradient, as in `if bias.requires_grad: addmm, else: mm`.
 AsksForFlags = Right.of("AsksForFlags", "x, bias: save(x); return x.exp() + bias if bias.requires_grad else x.exp()",
     "grad: return Right.backward(ctx, grad), grad")  # fmt: skip
-
-
-class AsksForFlagsAndLosesIt(AsksForFlags):
-    def backward(ctx, grad):
-        return Right.backward(ctx, grad), torch.zeros_like(grad)
+AsksForFlagsAndLosesIt = AsksForFlags.of("AsksForFlagsAndLosesIt",
+    backward="grad: return Right.backward(ctx, grad), torch.zeros_like(grad)")  # fmt: skip
 
 
 @pytest.mark.parametrize("size", [3, 40, 2000])
@@ -573,13 +505,7 @@ def test_differences_are_taken_with_the_flags_of_the_call(size):
 
 
 def test_a_situation_of_which_nothing_could_be_kept_is_described_all_the_same():
-    class Called(Fn):
-        def forward(ctx, rows, flag, x):
-            return x * 2
-
-        def backward(ctx, grad):
-            return None, None, grad
-
+    Called = Fn.of("Called", "rows, flag, x: return x * 2", "grad: return None, None, grad")
     [function] = audited((Called, iter([1]), True, leaf(2))).functions
     [situation] = function.situations
     assert [str(one) for one in situation.inputs] == ["rows: list_iterator", "flag: True", "x: float32 (1-D)"]
@@ -601,18 +527,11 @@ def test_compiled_code_is_not_seen_and_the_report_says_so():
 
 
 def test_many_situations_of_one_function_are_told_in_a_few_rows():
-    class Powered(Fn):
-        def forward(ctx, x, factor):
-            ctx.factor = factor
-            return x * factor
-
-        def backward(ctx, grad):
-            return grad * ctx.factor, None
-
+    Powered = Fn.of("Powered", "x, by: ctx.by = by; return x * by", "grad: return grad * ctx.by, None")
     report = audited(*((Powered, leaf(2), 1.0 + k) for k in range(12)))
     assert len(report.functions[0].situations) == 12
     assert said.says(report, "views.audit.alike", count=8)
-    assert str(report).count("factor:") == 4
+    assert str(report).count("by:") == 4
 
 
 def test_an_input_that_held_nan_is_named():

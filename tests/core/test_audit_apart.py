@@ -10,7 +10,7 @@ import time
 
 import pytest
 import torch
-from fn import Fn
+from fn import BASE, Fn, written
 
 import nbautograd
 from nbautograd.core import process_copy
@@ -29,8 +29,6 @@ def trusting(x, end):
 
 
 Doubled = Fn.of("Doubled", "x: CALLS.append(tuple(x.shape)); save(x); return 2 * x", "grad: return 2 * grad")
-
-
 Wrong = Doubled.of("Wrong", backward="grad: return 3 * grad")
 
 
@@ -174,7 +172,7 @@ def test_an_interrupt_of_the_audit_keeps_what_a_copy_told():
     assert [one.verdict for one in report.functions] == ["wrong", "unchecked"]
 
 
-FORKING = """
+FORKING = f"""
 import torch
 import nbautograd
 from nbautograd.core import process_copy
@@ -183,15 +181,7 @@ from nbautograd.core import process_copy
 def doubled(x):
     return torch.jit.wait(torch.jit.fork(torch.add, x, x))
 
-class Forking(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return doubled(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return 3 * grad
-
+{written("Forking", "x: return doubled(x)", "grad: return 3 * grad", base=BASE)}
 before = process_copy.why_not()
 with nbautograd.audit() as audit:
     Forking.apply(torch.tensor([0.3, -0.7], requires_grad=True)).sum().backward()

@@ -294,7 +294,6 @@ def test_gradcheck_offers_no_change_for_a_learned_scale(name):
 
 def test_no_fix_for_one_input_takes_the_surrogate_gradient_of_another():
     Scaled = Fn.of("Scaled", "x, w: save(x, w); return x.round() * w", "grad: x, w = saved; return grad * w, grad * x")
-
     given = [torch.linspace(-3, 3, 7, dtype=torch.float64).add(k / 3 + 0.1).requires_grad_() for k in range(2)]
     report = nbautograd.gradcheck(Scaled, tuple(given), order=1)
     assert report.verdict == "wrong"
@@ -305,7 +304,6 @@ def test_no_fix_for_one_input_takes_the_surrogate_gradient_of_another():
 @pytest.mark.usefixtures("fixes")
 def test_no_fix_moves_a_surrogate_gradient_to_another_argument():
     Moved = Fn.of("Moved", "x, w: return (x > 0).to(x.dtype) + 2 * w", "grad: return 2 * grad, None")
-
     given = [torch.linspace(-3, 3, 7, dtype=torch.float64).add(k / 3 + 0.1).requires_grad_() for k in range(2)]
     report = nbautograd.gradcheck(Moved, tuple(given), order=1)
     assert report.verdict == "wrong"

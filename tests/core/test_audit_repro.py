@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from fn import Fn
+from fn import BASE, Fn, written
 
 import nbautograd
 from nbautograd.errors import CallError
 
 pytestmark = pytest.mark.slow  # each script is tried in a fresh process, which imports torch
 
-PACKAGE = '''
+PACKAGE = f'''
 import torch
 
 SCALE = 1.5
@@ -28,59 +28,43 @@ def act(x):
     return x * torch.sigmoid(SCALE * x)
 
 
-class Gather(torch.autograd.Function):
-    """Swish of some rows; wrong since the scale is left out of the derivative."""
-
-    @staticmethod
-    def forward(ctx, x, rows, power=2):
-        ctx.save_for_backward(x, rows)
-        return act(x)[rows]
-
-    @staticmethod
-    def backward(ctx, grad):
-        x, rows = ctx.saved_tensors
-        s = torch.sigmoid(SCALE * x)
-        return torch.zeros_like(x).index_add_(0, rows, grad) * s * (1 + x * (1 - s)), None, None
-
-
-class Root(torch.autograd.Function):
-    """Takes positive numbers only; wrong by a factor."""
-
-    @staticmethod
-    def forward(ctx, x):
-        if (x <= 0).any():
-            raise ValueError("not in the domain")
-        ctx.save_for_backward(x)
-        return x.sqrt()
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad / x.sqrt()
-
-
-class Buffered(Root):
-    """Computes in a buffer that is made without a dtype, and fills it with what float32 holds and float64 exceeds."""
-
-    @staticmethod
-    def forward(ctx, x):
-        least = torch.full(x.shape, -torch.finfo(x.dtype).max)
-        return Root.forward(ctx, torch.maximum(x, least))
-
-
-class Halves(torch.autograd.Function):
-    """Wrong for its second input alone."""
-
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y.exp()
-
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = ctx.saved_tensors
-        return grad * y.exp(), grad * x * y.exp() / 2
-
+# Swish of some rows; wrong since the scale is left out of the derivative.
+{
+    written(
+        "Gather",
+        "x, rows, power=2: save(x, rows); return act(x)[rows]",
+        "grad: x, rows = saved; "
+        "s = torch.sigmoid(SCALE * x); "
+        "return torch.zeros_like(x).index_add_(0, rows, grad) * s * (1 + x * (1 - s)), None, None",
+        base=BASE,
+    )
+}
+# Takes positive numbers only; wrong by a factor.
+{
+    written(
+        "Root",
+        "x: if (x <= 0).any(): raise ValueError('not in the domain'); save(x); return x.sqrt()",
+        "grad: (x,) = saved; return grad / x.sqrt()",
+        base=BASE,
+    )
+}
+# Computes in a buffer that is made without a dtype, and fills it with what float32 holds and float64 exceeds.
+{
+    written(
+        "Buffered",
+        "x: least = torch.full(x.shape, -torch.finfo(x.dtype).max); return Root.forward(ctx, torch.maximum(x, least))",
+        base="Root",
+    )
+}
+# Wrong for its second input alone.
+{
+    written(
+        "Halves",
+        "x, y: save(x, y); return x * y.exp()",
+        "grad: x, y = saved; return grad * y.exp(), grad * x * y.exp() / 2",
+        base=BASE,
+    )
+}
 
 class InPlace(torch.autograd.Function):
     """Changes its input without a word; its gradient is that of the changed one."""
@@ -96,32 +80,16 @@ class InPlace(torch.autograd.Function):
         return 2 * grad
 
 
-class WrongAtThese(torch.autograd.Function):
-    """A factor at the numbers of the program, and another mistake elsewhere."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.exp()
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        if bool((x > 0.5).all() & (x < 0.6).all()):
-            return 3 * grad * x.exp()
-        return grad * x
-
-
-class Right(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, grad):
-        return 2 * grad
-
-
+# A factor at the numbers of the program, and another mistake elsewhere.
+{
+    written(
+        "WrongAtThese",
+        "x: save(x); return x.exp()",
+        "grad: (x,) = saved; if bool((x > 0.5).all() & (x < 0.6).all()): return 3 * grad * x.exp(); return grad * x",
+        base=BASE,
+    )
+}
+{written("Right", "x: return 2 * x", "grad: return 2 * grad", base=BASE)}
 @torch.library.custom_op("nbautograd_repro::cube", mutates_args=())
 def cube(x: torch.Tensor) -> torch.Tensor:
     return x**3
@@ -293,11 +261,7 @@ def test_a_script_of_a_module_of_the_project_runs_from_anywhere(tmp_path):
 
 def test_what_no_script_can_be_written_of_says_why(tmp_path):
     class Local(Fn):
-        def forward(ctx, x):
-            return 2 * x
-
-        def backward(ctx, grad):
-            return 3 * grad
+        forward, backward = (lambda ctx, x: 2 * x), (lambda ctx, grad: 3 * grad)
 
     [one] = audited((Local.apply, torch.randn(3, requires_grad=True))).save_repro(tmp_path)
     assert one.script is None

@@ -106,7 +106,6 @@ def test_weights_that_forward_does_not_read_make_no_verdict():
         "layer, x, weight, bias: ctx.layer = layer; save(x); return layer(x)",
         "grad: (x,) = saved; return None, grad @ ctx.layer.weight, grad.mT @ x, grad.sum(0)",
     )
-
     with nbautograd.audit(**LONG) as audit:
         Elsewhere.apply(layer, torch.randn(2, 3, requires_grad=True), *copies)
     report = audit.report()
@@ -244,11 +243,7 @@ class Consuming(Fn):
         return grad * ctx.scale * x.exp(), None
 
 
-class ConsumingOff(Consuming):
-    def backward(ctx, grad):
-        return 3 * Consuming.backward(ctx, grad)[0], None
-
-
+ConsumingOff = Consuming.of("ConsumingOff", backward="grad: return 3 * Consuming.backward(ctx, grad)[0], None")
 counter = Counter()
 CONSUMED = {
     "dict in a dict": lambda: {"inner": {"scale": [2.0]}},
@@ -348,14 +343,8 @@ class Inverse(Fn):
 
 # Returns what the engine refuses, in the program as well.
 Refused = Inverse.of("Refused", backward="grad: return None, grad.new_zeros(5), None")
-
-
 RefusedComplex = Inverse.of("RefusedComplex", backward="grad: return None, grad * 1j, None")
-
-
-class Raising(Inverse):
-    def backward(ctx, grad):
-        raise ValueError("in the program too")
+Raising = Inverse.of("Raising", backward="grad: raise ValueError('in the program too')")
 
 
 @pytest.mark.parametrize(

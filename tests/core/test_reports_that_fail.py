@@ -41,9 +41,7 @@ def kept():
         ("smallest", Tripled, "wrong"),
     ],
 )
-def test_a_kernel_is_not_right_where_its_check_failed(
-    name: str, fn: Any, verdict: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_is_not_right_where_its_check_failed(name, fn, verdict, monkeypatch):
     monkeypatch.setattr(comparing, name, broken("inspection/injected.py"))
     report = nbautograd.compare(fn, doubled, (torch.ones(2, 3, requires_grad=True),))
     assert report.verdict == verdict
@@ -67,14 +65,11 @@ def audited(cls: Any) -> Any:
     ],
     ids=["layout", "state", "same_function", "manageable", "_first_verdict"],
 )
-def test_an_audited_function_is_not_right_where_its_check_failed(
-    owner: Any, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_audited_function_is_not_right_where_its_check_failed(owner, name, monkeypatch):
     spoil = monkeypatch.setitem if isinstance(owner, dict) else monkeypatch.setattr
     spoil(owner, name, broken("inspection/injected.py"))
 
     Right = Fn.of("Right", "x: return 2 * x", "g: return 2 * g")
-
     report = audited(Right)
     [function] = report.functions
     assert [situation.verdict for situation in function.situations] == ["cannot tell"]

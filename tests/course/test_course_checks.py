@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from written_answers import PRODUCT, define, modern, product
+from written_answers import PRODUCT, define, function, modern, product
 
 from nbautograd import messages
 from nbautograd.core.checking.block import GradcheckReport
@@ -154,18 +154,6 @@ def test_an_output_that_leads_to_itself_is_a_leak():
     assert check(asked("value context"), product(save=held, value="y")).codes == ("leak",)
 
 
-LINEAR = """class Linear(Function):
-    @staticmethod
-    def forward(ctx, x, w, bias=None):
-        ctx.save_for_backward(x, w, bias)
-        return x @ w{plus}
-    @staticmethod
-    def backward(ctx, g):
-        x, w, bias = ctx.saved_tensors
-        return g @ w.t(), x.t() @ g, {third}
-"""
-
-
 @pytest.mark.parametrize(
     ("plus", "third", "codes"),
     [
@@ -186,17 +174,21 @@ def test_optional_arguments(plus, third, codes):
     exercise = Exercise(
         "linear", "Linear", "value gradient edges", formula, lambda d: (d.normal(2, 3), d.normal(3, 4), d.normal(4))
     )
-    assert check(exercise, define(LINEAR.format(plus=plus, third=third), "Linear")).codes == codes
+    assert (
+        check(
+            exercise,
+            function(
+                "Linear",
+                f"x, w, bias=None: save(x, w, bias); return x @ w{plus}",
+                f"g: x, w, bias = saved; return g @ w.t(), x.t() @ g, {third}",
+            ),
+        ).codes
+        == codes
+    )
 
 
-ROUND = """class Round(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.round()
-    @staticmethod
-    def backward(ctx, g):
-        return {returned}
-"""
+def rounding(returned: str) -> Any:
+    return function("Round", "x: return x.round()", f"g: return {returned}")
 
 
 @pytest.mark.parametrize(
@@ -208,14 +200,14 @@ def test_a_declared_backward(returned, code):
     exercise = Exercise(
         "ste", "Round", "value gradient", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g
     )
-    result = check(exercise, define(ROUND.format(returned=returned), "Round"))
+    result = check(exercise, rounding(returned))
     assert result.passed if not code else result.shows(code), result.codes
 
 
 def test_a_declared_gradient_is_spoken_of_only_where_one_is_declared():
     """A finding that an edit mends has the code of a failure to give what is declared, and is none."""
     ste = Exercise("ste", "Round", "gradient", torch.round, lambda draw: (draw.normal(5),), vjp=lambda x, g: g)
-    declared = check(ste, define(ROUND.format(returned="-g"), "Round"))
+    declared = check(ste, rounding("-g"))
     derived = check(asked("gradient"), product(returned="return -g * b, g * a"))
     assert declared.codes == derived.codes == ("sign",)
     spoken = [
@@ -232,39 +224,21 @@ def test_a_declared_gradient_is_the_same_whichever_inputs_want_one():
     assert check(both, answer).codes == ("needs_input_grad_wrong",)
 
 
-ABS = """class Abs(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.abs()
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * torch.where(x == 0, {there}, x.sign())
-"""
-
-
-@pytest.mark.parametrize(("there", "code"), [("0.0", ""), ("1.0", ""), ("-0.5", ""), ("7.0", "kink_wrong")])
-def test_any_value_between_the_one_sided_derivatives_will_do(there, code):
-    exercise = Exercise(
-        "abs",
-        "Abs",
-        "value gradient kinks",
-        torch.abs,
-        lambda draw: (draw.normal(5),),
-        kinks=lambda draw: [(draw.normal(2) * 0,)],
-    )
-    assert check(exercise, define(ABS.format(there=there), "Abs")).codes == ((code,) if code else ())
-
-
-@pytest.mark.parametrize(("there", "code"), [("1.0", ""), ("0.0", "kink_convention")])
-def test_a_stated_convention_is_asked_for(there, code):
+@pytest.mark.parametrize(
+    ("there", "stated", "codes"),
+    [("0.0", False, ()), ("1.0", False, ()), ("-0.5", False, ()), ("7.0", False, ("kink_wrong",)),
+     ("1.0", True, ()), ("0.0", True, ("kink_convention",))],
+)  # fmt: skip
+def test_at_a_kink_any_value_between_the_one_sided_derivatives_will_do_but_a_stated_one_is_asked_for(
+    there, stated, codes
+):
     exercise = Exercise(
         "abs", "Abs", "value gradient kinks", torch.abs, lambda draw: (draw.normal(5),),
         kinks=lambda draw: [(draw.normal(2) * 0,)],
-        vjp=lambda x, g: g * torch.where(x < 0, -1.0, 1.0),
+        vjp=(lambda x, g: g * torch.where(x < 0, -1.0, 1.0)) if stated else None,
     )  # fmt: skip
-    assert check(exercise, define(ABS.format(there=there), "Abs")).codes == ((code,) if code else ())
+    backward = f"g: (x,) = saved; return g * torch.where(x == 0, {there}, x.sign())"
+    assert check(exercise, function("Abs", "x: save(x); return x.abs()", backward)).codes == codes
 
 
 NUMERICAL = """class Numerical(Function):
@@ -379,27 +353,12 @@ def test_sizes_differ_from_each_other_and_from_point_to_point():
         assert all(len(set(places)) == 3 for places in zip(*points, strict=True))
 
 
-SCALED = """class Scale(Function):
-    @staticmethod
-    def forward(ctx, x, factor):
-        {kept} = factor
-        return factor * x
-    @staticmethod
-    def backward(ctx, g):
-        return {kept} * g, None
-"""
-
-
 @pytest.mark.parametrize(("kept", "codes"), [("ctx.factor", ()), ("Scale.factor", ("shared_state",))])
 def test_a_number_kept_on_the_class_is_shared_state(kept, codes):
-    exercise = Exercise(
-        "scale",
-        "Scale",
-        "value gradient",
-        lambda x, factor: factor * x,
-        lambda draw: (draw.normal(3), float(draw.normal())),
-    )
-    assert check(exercise, define(SCALED.format(kept=kept), "Scale")).codes == codes
+    exercise = Exercise("scale", "Scale", "value gradient", lambda x, factor: factor * x,
+        lambda draw: (draw.normal(3), float(draw.normal())))  # fmt: skip
+    answer = function("Scale", f"x, factor: {kept} = factor; return factor * x", f"g: return {kept} * g, None")
+    assert check(exercise, answer).codes == codes
 
 
 def test_prints_of_an_answer_are_not_shown(capsys):

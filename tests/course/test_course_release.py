@@ -7,6 +7,7 @@ import sys
 import zipfile
 from io import BytesIO
 
+import fn
 import nbformat
 import pytest
 import torch
@@ -108,31 +109,18 @@ def test_nbgrader_metadata(tmp_path, lang):
     assert texts["own_square-points"].endswith('points("own_square", Square)')
 
 
-ANSWER = """class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        return {returned}
-"""
-
-
 def test_the_points_of_an_answer(tmp_path, monkeypatch):
     written(tmp_path)
     monkeypatch.chdir(tmp_path)
 
     def points(returned):
-        space = {"torch": torch}
-        exec(ANSWER.format(returned=returned), space)
-        return nbgrader.points("own_square", space["Square"])
+        answer = fn.Fn.of("Square", "x: save(x); return x * x", f"g: return {returned}")
+        return nbgrader.points("own_square", answer)
 
     assert points("2 * ctx.saved_tensors[0] * g") == 2
     with pytest.raises(nbgrader.NoPointsError, match=pattern("course.no_points", points=2)) as refused:
         points("-2 * ctx.saved_tensors[0] * g")
-    assert says(refused.value, "causes.sign.what")
+    assert says(refused.value, "causes.mended_sign.what")
     assert refused.value._render_traceback_() == [str(refused.value)]
     with pytest.raises(nbgrader.NoPointsError, match="own_square"):
         nbgrader.points("own_square", ...)
@@ -240,16 +228,7 @@ def test_outputs_stay_with_the_author(tmp_path):
     assert all(not cell.get("outputs") for cell in cells(make(tmp_path / "99_squares.ipynb", "en")))
 
 
-WORDED = """class Power(Function):
-    @staticmethod
-    def forward(ctx, base):
-        ctx.save_for_backward(base)
-        return base ** 2
-
-    @staticmethod
-    def backward(ctx, g):
-        (base,) = ctx.saved_tensors
-        return g * base + base * g"""
+WORDED = fn.written("Power", "base: save(base); return base ** 2", "g: (base,) = saved; return g * base + base * g")
 
 
 def test_an_answer_in_other_words_is_found_by_running_it(tmp_path):

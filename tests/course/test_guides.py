@@ -37,7 +37,7 @@ SEEN = {
         "no-grad-explain": (r"\.item\(\)", either("explain.no_grad.python")),
         "no-grad-mended": (r"\(4, 4\)",),
         "none": ("gradient: None", r"UserWarning: The \.grad attribute of a Tensor that is not a leaf"),
-        "none-explain": (either("graphs.none.not_a_leaf.what", name="scale")),
+        "none-explain": (either("graphs.none.not_a_leaf.what", name="scale"),),
         "none-mended": (r"gradient: \(4,\) leaf: True",),
         "nan": (r"loss: 3\.0", r"gradient: tensor\(\[ +nan, 0\.5000, 0\.2500\]\)"),
         "nan-explain": (r"NaN[\s\S]*Sqrt", either("explain.trap.sqrt_at_zero"), "(0 times infinity|0 乘无穷)"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from said import says
-from written_answers import define
+from written_answers import define, function
 
 from nbautograd import messages
 from nbautograd.course.catalogue import find
@@ -16,22 +16,18 @@ from nbautograd.course.exercises import n15
 from nbautograd.course.exercises.tried import python
 from nbautograd.course.run import check
 
-SINH = """class Sinh(Function):
-    @staticmethod
-    def forward(ctx, x):
-        grown, shrunk = x.exp(), (-x).exp()
-        ctx.save_for_backward(grown, shrunk)
-        return (grown - shrunk) / 2, grown, shrunk
-    @staticmethod
-    def backward(ctx, g, grad_grown, grad_shrunk):
-        grown, shrunk = ctx.saved_tensors
-        return g * (grown + shrunk) / 2 + grad_grown * grown {sign} grad_shrunk * shrunk
-"""
+
+def sinh(sign):
+    return function(
+        "Sinh",
+        "x: grown, shrunk = x.exp(), (-x).exp(); save(grown, shrunk); return (grown - shrunk) / 2, grown, shrunk",
+        f"g, gg, gs: grown, shrunk = saved; return g * (grown + shrunk) / 2 + gg * grown {sign} gs * shrunk",
+    )
 
 
 def test_a_term_that_only_a_second_backward_uses_is_named():
-    assert check(find("sinh"), define(SINH.format(sign="-"), "Sinh")).codes == ()
-    result = check(find("sinh"), define(SINH.format(sign="+"), "Sinh"))
+    assert check(find("sinh"), sinh("-")).codes == ()
+    result = check(find("sinh"), sinh("+"))
     assert result.codes == ("double_backward_wrong", "exponential_ignored")
     sentences = " ".join(sentence for outcome in result.outcomes for sentence in outcome.sentences("what"))
     assert "the output number 3" in sentences, sentences

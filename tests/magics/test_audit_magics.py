@@ -5,23 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
+from fn import written
 from said import pattern, says
 
-CLASSES = """\
-class Wrong(Function):
-    @staticmethod
-    def forward(ctx, a):
-        ctx.save_for_backward(a)
-        return a.exp()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (a,) = ctx.saved_tensors
-        return 2 * grad_output * a.exp()
-
+CLASSES = (
+    written("Wrong", "a: save(a); return a.exp()", "grad: (a,) = saved; return 2 * grad * a.exp()")
+    + """\
 wrong = Wrong.apply
 a = torch.tensor([0.2, -0.3], dtype=torch.double, requires_grad=True)
 """
+)
 
 
 @pytest.fixture

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fn import written
 from said import says
 
 import nbautograd
 from nbautograd.core.recording.api import instrumented
 
-CELL = """\
-%%autograd_function --inputs a --nonsense
-class Cube(Function):
-    @staticmethod
-    def forward(ctx, x):
-        print("forward")
-        ctx.save_for_backward(x)
-        return x ** 3
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output  # wrong
-
-Cube.__name__
-"""
+CELL = "%%autograd_function --inputs a --nonsense\n"
+CELL += written("Cube", "x: print('forward'); save(x); return x ** 3", "wrong: return wrong") + "Cube.__name__\n"
 
 
 @pytest.fixture

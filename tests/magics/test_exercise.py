@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fn import written
 from said import says
 
 from nbautograd import messages
@@ -11,17 +12,6 @@ from nbautograd.course.exercise import Exercise
 from nbautograd.course.source import without_magics
 from nbautograd.magics.exercise import defines
 
-SQUARE = """%%exercise{options}
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        return {returned}
-"""
 RIGHT = "2 * ctx.saved_tensors[0] * g"
 
 
@@ -33,7 +23,7 @@ def square(monkeypatch):
 
 
 def cell(returned=RIGHT, options=" square"):
-    return SQUARE.format(options=options, returned=returned)
+    return f"%%exercise{options}\n" + written("Square", "x: save(x); return x * x", f"g: return {returned}")
 
 
 def test_right_and_wrong(notebook):

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from fn import written
 from IPython.core.error import UsageError
 from said import says
 
 from nbautograd.magics import lines
 
-CELL = """\
+FORWARD = "a, b: save(a, b); if a.numel() == 13: raise ValueError('thirteen'); return a * b"
+CELL = f"""\
 %%autograd_function
-class Product(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        if a.numel() == 13:
-            raise ValueError("thirteen")
-        return a * b
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        return grad_output * b, grad_output * a
-
+{written("Product", FORWARD, "g: a, b = saved; return g * b, g * a")}
 product = Product.apply
 a = torch.tensor([2., -3.], dtype=torch.double, requires_grad=True)
 b = torch.tensor([5., 0.5], dtype=torch.double, requires_grad=True)
@@ -138,7 +128,7 @@ def test_a_forward_that_raises_shows_its_own_traceback_without_ours(filled, line
     ran = filled(line)
     assert isinstance(ran.error, ValueError)
     assert "ValueError: thirteen" in ran.stdout
-    assert 'raise ValueError("thirteen")' in ran.stdout
+    assert "raise ValueError('thirteen')" in ran.stdout
     assert "nbautograd/" not in ran.stdout
     again = filled("%tb")
     assert "thirteen" in again.stdout
@@ -216,6 +206,6 @@ def test_a_recorded_function_without_calls_is_offered_one_of_the_notebooks_tenso
 
 @pytest.mark.parametrize(("hints", "told"), [("", True), ("--hints what", False)])
 def test_a_comparison_gives_away_no_more_than_is_asked(filled, hints, told):
-    filled(CELL.replace("grad_output * a", "grad_output * b"))
+    filled(CELL.replace("g * a", "g * b"))
     found = filled(f"%autograd_compare product(a, b) a * b {hints}").result.result
     assert (found.verdict, any(one.fix is not None for one in found.findings)) == ("wrong", told)

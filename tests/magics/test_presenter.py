@@ -5,29 +5,17 @@ from __future__ import annotations
 import re
 
 import pytest
+from fn import written
 from IPython.core.error import UsageError
 from said import pattern, says
 
-SQUARE = """\
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        {prelude}
-        ctx.save_for_backward(x)
-        return x * x
 
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, = ctx.saved_tensors
-        {backward}
-        return {gradient}
-
-square = Square.apply
-"""
+def square(line: str = "", prelude: str = "pass", backward: str = "pass") -> str:
+    made = written("Square", f"x: {prelude}; save(x); return x * x", f"g: (x,) = saved; {backward}; return 2 * x * g")
+    return f"%%autograd_function {line}\n{made}\nsquare = Square.apply\n"
 
 
-def square(line: str = "", prelude: str = "pass", backward: str = "pass", gradient: str = "2 * x * grad_output") -> str:
-    return f"%%autograd_function {line}\n" + SQUARE.format(prelude=prelude, backward=backward, gradient=gradient)
+OTHER = written("Other", "x: return x * x", "g: return g")
 
 
 X = "x = torch.tensor([1., 2., 3.], dtype=torch.double, requires_grad=True)"
@@ -95,7 +83,7 @@ def test_a_function_that_exits_ends_no_kernel(notebook, method) -> None:
 
 
 def test_a_syntax_error_is_ipythons_own_and_nothing_else(notebook) -> None:
-    ran = notebook(square("--inputs x", prelude="x = = 1"))
+    ran = notebook(square("--inputs x").replace("pass", "x = = 1"))
     assert ran.bundles == []
     assert ran.stderr == ""
     assert "SyntaxError: invalid syntax" in ran.stdout
@@ -112,12 +100,11 @@ def test_a_cell_that_fails_half_way_shows_a_card_and_no_report(notebook) -> None
 
 def test_two_functions_in_one_cell(notebook) -> None:
     notebook(X)
-    other = SQUARE.format(prelude="pass", backward="pass", gradient="x").replace("Square", "Other")
-    assert "Other: backward" in notebook(square("--inputs x") + other).text
-    named = notebook(square("--inputs x --name Square") + other)
+    assert "Other: backward" in notebook(square("--inputs x") + OTHER).text
+    named = notebook(square("--inputs x --name Square") + OTHER)
     assert says(named.text, "views.headline.right", function="Square")
-    assert "Recording `Square`, `Other`" in notebook(square() + other).text
-    wrong = notebook(square("--inputs x --name Squrae") + other)
+    assert "Recording `Square`, `Other`" in notebook(square() + OTHER).text
+    wrong = notebook(square("--inputs x --name Squrae") + OTHER)
     assert says(wrong.stderr, "magics.no_such_name", name="Squrae", names="Square, Other")
     assert says(wrong.stderr, "magics.did_you_mean", near="Square")
 

@@ -5,7 +5,9 @@ import signal
 from types import SimpleNamespace
 
 import pytest
+from fn import written
 from IPython.utils.capture import capture_output
+from notebook_shell import DOUBLE
 from said import says
 
 from nbautograd import messages
@@ -100,12 +102,12 @@ def interruptible():
 @pytest.mark.parametrize(
     "call",
     [
-        "%gradcheck Twice.apply(x)",
-        "%jacobian Twice.apply(x)",
-        "nbautograd.gradcheck(Twice, x)",
-        "%autograd_compare Twice.apply(x) torch.mul(x, 2)",
-        "nbautograd.inspect(Twice, x)",
-        "nbautograd.compare(Twice, torch.exp, (x,))",
+        "%gradcheck Double.apply(x)",
+        "%jacobian Double.apply(x)",
+        "nbautograd.gradcheck(Double, x)",
+        "%autograd_compare Double.apply(x) torch.mul(x, 2)",
+        "nbautograd.inspect(Double, x)",
+        "nbautograd.compare(Double, torch.exp, (x,))",
     ],
 )
 def test_what_the_cell_shows_next_takes_the_bars_place(notebook, monkeypatch, call):
@@ -114,16 +116,16 @@ def test_what_the_cell_shows_next_takes_the_bars_place(notebook, monkeypatch, ca
     seen_at_once(monkeypatch)
     ran = notebook(call)
     assert says(ran.bundles[0]["text/plain"], "magics.progress")
-    assert "Twice" in ran.updates[-1]["text/plain"]
+    assert "Double" in ran.updates[-1]["text/plain"]
     assert len(ran.bundles) - len(ran.updates) == 1  # one output, and nothing beside it
     monkeypatch.setattr(progress, "PATIENCE", math.inf)
-    assert "Twice" in notebook("nbautograd.gradcheck(Twice, x)").text  # the next value is shown where it stands
+    assert "Double" in notebook("nbautograd.gradcheck(Double, x)").text  # the next value is shown where it stands
 
 
 def test_a_result_that_is_kept_leaves_no_bar(notebook, monkeypatch):
     notebook(f"import nbautograd\n{CELL.partition(chr(10))[2]}")
     seen_at_once(monkeypatch)
-    ran = notebook("report = nbautograd.gradcheck(Twice, torch.ones(2, dtype=torch.float64, requires_grad=True))")
+    ran = notebook("report = nbautograd.gradcheck(Double, torch.ones(2, dtype=torch.float64, requires_grad=True))")
     assert ran.updates[-1] == {"text/plain": "", "text/html": ""}
 
 
@@ -140,17 +142,11 @@ def seen_at_once(monkeypatch):
     monkeypatch.setattr(ProgressBar, "__enter__", entered)
 
 
-STOPPED = """%%autograd_function --inputs torch.ones(3, dtype=torch.float64, requires_grad=True)
-class Endless(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        press()
-        while True:
-            pass
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
-"""
+MAGIC = "%%autograd_function --inputs torch.ones(3, dtype=torch.float64, requires_grad=True)\n"
+ENDLESS = "x: press(); for _ in iter(int, 1): pass"
+STOPPED = MAGIC + written("Endless", ENDLESS, "g: return 2 * g")
+GRADED = "%%exercise square\n" + written("Square", ENDLESS, "g: return g")
+CELL = f"{MAGIC}import torch\n{DOUBLE}"
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -161,31 +157,6 @@ def test_stopped_before_there_is_a_report_a_sentence_takes_its_place(notebook, m
     assert ran.updates[-1]["text/plain"].startswith(messages.text("magics.interrupted"))
     assert isinstance(ran.error, KeyboardInterrupt)  # as of any cell that is interrupted: those behind it do not run
     assert "Traceback" not in ran.stdout + ran.stderr
-
-
-CELL = """%%autograd_function --inputs torch.ones(3, dtype=torch.float64, requires_grad=True)
-import torch
-class Twice(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return 2 * x
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
-"""
-
-
-GRADED = """%%exercise square
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        press()
-        while True:
-            pass
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-"""
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -219,7 +190,7 @@ def test_without_another_thread_the_report_stands(notebook, monkeypatch):
 
     monkeypatch.setattr("threading.Thread.start", start)
     ran = notebook(CELL)
-    assert (ran.stderr, says(ran.text, "views.headline.right", function="Twice")) == ("", True)
+    assert (ran.stderr, says(ran.text, "views.headline.right", function="Double")) == ("", True)
     cards = Cards(updates=True)
     cards._cards.append(None)  # which a thread would bring up to date
     with cards.watching(None):

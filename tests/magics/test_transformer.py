@@ -31,9 +31,7 @@ def request(cell: str) -> Request | None:
 @pytest.mark.parametrize(
     "cell", ["%%autograd_function --wrong\nx = 1\n", "%%autograd_function\n", "%%autograd_function --inputs a\n\n  \n"]
 )
-def test_wrong_options_and_empty_bodies_are_left_to_the_registered_magic(
-    manager: TransformerManager, cell: str
-) -> None:
+def test_wrong_options_and_empty_bodies_are_left_to_the_registered_magic(manager, cell):
     assert "run_cell_magic('autograd_function'" in manager.transform_cell(cell)
     assert request(cell) is None
 

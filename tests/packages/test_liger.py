@@ -107,14 +107,7 @@ ROWS: list[
 
 
 @pytest.mark.parametrize(("function", "formula", "layouts", "verdict", "codes"), ROWS, ids=[one[0][0] for one in ROWS])
-def test_the_field_reports_verdict(
-    ops: ModuleType,
-    function: tuple[Any, ...],
-    formula: tuple[Any, Any],
-    layouts: list[str],
-    verdict: str,
-    codes: set[str],
-) -> None:
+def test_the_field_reports_verdict(ops, function, formula, layouts, verdict, codes):
     name, *further = function
     inputs, eager = formula
 

@@ -36,9 +36,7 @@ def without_numbers(text: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "status"), [("RMSNorm", 0), ("Blocked", 1)])
-def test_the_command_prints_what_is_shown(
-    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], function: str, status: int
-) -> None:
+def test_the_command_prints_what_is_shown(module, tmp_path, capsys, function, status):
     data = tmp_path / "report.json"
     names = ["--reference", f"{module}:eager", "--inputs", f"{module}:inputs"]
     assert main(["check", f"{module}:{function}", *names, "--json", str(data)]) == status

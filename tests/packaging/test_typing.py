@@ -142,9 +142,7 @@ def pyright_lines(pyright: str, python: Path, file: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
-def test_a_client_has_the_types_it_expects_and_every_wrong_use_is_an_error(
-    checker: str, fresh: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_client_has_the_types_it_expects_and_every_wrong_use_is_an_error(checker, fresh, tmp_path, request):
     file, python = tmp_path / "client.py", fresh / "bin" / "python"
     file.write_text(CLIENT + "\n".join(MISTAKES) + "\n", encoding="utf-8")
     if checker == "mypy":

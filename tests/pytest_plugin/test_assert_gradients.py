@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from fn import written
 from functions_checked import RoundStraightThrough
 from said import says
 
@@ -16,29 +17,14 @@ from nbautograd.pytest_plugin import assert_gradients
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[2]
 
-TESTS = """
+TESTS = f"""
 import pytest
 import torch
 from torch.autograd import Function
 from nbautograd import pytest_plugin
 
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * x * g
-
-class Odd(Square):
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return (2 + len(x) % 2) * x * g
-
+{written("Square", "x: save(x); return x * x", "g: (x,) = saved; return 2 * x * g")}
+{written("Odd", backward="g: (x,) = saved; return (2 + len(x) % 2) * x * g", base="Square")}
 X = torch.linspace(-1, 1, 7, dtype=torch.float64, requires_grad=True)
 
 def cases():
@@ -65,9 +51,7 @@ def test_all(assert_gradients):
 
 
 @pytest.mark.slow
-def test_what_is_wrong_fails_with_its_report_in_each_case(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_fails_with_its_report_in_each_case(pytester, monkeypatch):
     pytester.makepyfile(TESTS)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("NBAUTOGRAD_LANG", "en")

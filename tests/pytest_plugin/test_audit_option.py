@@ -7,29 +7,21 @@ from pathlib import Path
 
 import pytest
 import said
+from fn import BASE, written
 
 from nbautograd import messages
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.slow  # each starts a pytest with torch
 ROOT = Path(__file__).parents[2]
-TESTS = """
+BACKWARD = "g: (x,) = saved; return {factor} * g * x.exp()"
+TESTS = f"""
 import torch
 
-class Scaled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.exp()
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return {factor} * g * x.exp()
-
+{written("Scaled", "x: save(x); return x.exp()", BACKWARD, base=BASE)}
 def run():
     Scaled.apply(torch.randn(3, requires_grad=True)).sum().backward()
-    assert type(vars(Scaled)["forward"]) is {kind}
+    assert type(vars(Scaled)["forward"]) is {{kind}}
 
 def test_one(): run()
 def test_two(): run()

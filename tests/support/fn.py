@@ -7,6 +7,7 @@ import itertools
 import linecache
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 NUMBER = itertools.count()
+BASE = "torch.autograd.Function"
 
 # what a row may name without its module's importing it
 COMMON = {"torch": torch, "Tensor": torch.Tensor, "np": np, "math": math, "once_differentiable": once_differentiable}
@@ -38,24 +40,36 @@ class Fn(Function):
         without saying, ``save`` and ``saved`` are its ``save_for_backward`` and ``saved_tensors``; each statement
         is a line.
         """
-        lines = [f"class {name}({cls.__name__}):"]
-        for method, text in {"forward": forward, **others, "backward": backward}.items():
-            if text:
-                context = "" if method == "forward" and "setup_context" in others else "ctx, "
-                lines += ["    @once_differentiable"] * (once and method == "backward") + _lines(method, context, text)
+        source = written(name, forward, backward, base=cls.__name__, marks=["once_differentiable"] * once, **others)
         namespace = sys._getframe(depth).f_globals
         file = f"{namespace['__file__']}:{name}:{next(NUMBER)}"
-        linecache.cache[file] = (0, None, [line + "\n" for line in lines], file)
+        linecache.cache[file] = (0, None, source.splitlines(keepends=True), file)
         namespace.update({key: value for key, value in COMMON.items() if key not in namespace} | {cls.__name__: cls})
-        exec(compile("\n".join(lines), file, "exec"), namespace)
+        exec(compile(source, file, "exec"), namespace)
         return namespace[name]
+
+
+def written(
+    name: str,
+    forward: str = "",
+    backward: str = "",
+    *,
+    base: str = "Function",
+    marks: Sequence[str] = ("staticmethod",),
+    **others: str,
+) -> str:
+    """Return the text of a class as a user writes it in a cell or a file, from the parts of a row."""
+    lines = [f"class {name}({base}):"]
+    for method, text in {"forward": forward, **others, "backward": backward}.items():
+        context = "" if method == "forward" and "setup_context" in others else "ctx, "
+        marked = [mark for mark in marks if mark == "staticmethod" or method == "backward"]
+        lines += [f"    @{mark}" for mark in marked if text] + (_lines(method, context, text) if text else [])
+    return "\n".join(lines) + "\n"
 
 
 def typed(name: str, forward: str, backward: str) -> str:
     """The text of such a Function as one types it into a cell that has imported torch."""
-    methods = (_lines("forward", "ctx, ", forward), _lines("backward", "ctx, ", backward))
-    lines = [line for method in methods for line in ("    @staticmethod", *method) if line]
-    return "\n".join((f"class {name}(torch.autograd.Function):", *lines))
+    return "\n".join(filter(None, written(name, forward, backward, base=BASE).splitlines()))
 
 
 def _lines(method: str, context: str, text: str) -> list[str]:

@@ -13,12 +13,8 @@ Linear = Fn.of("Linear", "input, weight, bias=None: save(input, weight, bias); o
     "grad_output: input, weight, bias = saved; "
     "grad_bias = grad_output.sum(0) if bias is not None else None; "
     "return grad_output.mm(weight.t()), input.t().mm(grad_output), grad_bias")  # fmt: skip
-
-
 LinearWrong = Linear.of("LinearWrong", backward="grad_output: input, weight, _ = saved; "
     "return grad_output.mm(weight.t()), input.mm(grad_output), None")  # fmt: skip
-
-
 # Its backward is diagonal, as if rows did not couple.
 Softmax = Fn.of("Softmax", "x: y = x.softmax(-1); save(y); return y", "grad: (y,) = saved; return grad * y * (1 - y)")
 # One entry of the gradient is off by 1e-5, relative.

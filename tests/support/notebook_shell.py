@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from fn import written
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
@@ -19,16 +20,7 @@ from nbautograd import magics
 from nbautograd.core.recording import api as log
 from nbautograd.magics import progress
 
-DOUBLE = """\
-class Double(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return 2 * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
-"""
+DOUBLE = written("Double", "x: return 2 * x", "grad_output: return 2 * grad_output")
 
 IMPORTS = "import torch, inspect\nfrom torch.autograd import Function, gradcheck"
 

@@ -177,11 +177,8 @@ def functions(make):
     """One Function per place in which the odd tensor can stand; none of them reads it."""
 
     Given = Fn.of("Given", "x, odd: return torch.ones(1)", "g: return None, None")
-
     Returned = Fn.of("Returned", "x, odd: return odd", "g: return None, None")
-
     Saved = Fn.of("Saved", "x, odd: save(odd); ctx.odd = odd; return x * 2", "g: return g * 2, None")
-
     SetUp = Fn.of(
         "SetUp", "x, odd: return x * 2", "g: return g * 2, None", setup_context="inputs, output: save(inputs[1])"
     )

@@ -55,8 +55,6 @@ class Cube(Function):
 
 
 Kept = Fn.of("Kept", 'x: ctx.x = x; ctx.y = x.exp(); ctx.name = "kept"; return ctx.y', "g: return g * ctx.y")
-
-
 Greedy = Fn.of(
     "Greedy",
     "*tensors: save(*tensors); return sum(tensors)",
@@ -79,14 +77,8 @@ class Careless(Function):
 
 
 Silent = Fn.of("Silent", "x: return x * 2", 'g: print("nothing to see")')
-
-
 Listed = Fn.of("Listed", "x: return [x * 2, x * 3]", "g, h: return g * 2 + h * 3")
-
-
 Numpy = Fn.of("Numpy", "x: save(x); return x.sin()", "g: return torch.from_numpy(g.numpy()) * ctx.saved_tensors")
-
-
 NumpyOnce = Fn.of("NumpyOnce", "x: return x * 2", "g: return torch.from_numpy(g.numpy() * 2)", once=True)
 
 

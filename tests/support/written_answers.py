@@ -7,6 +7,7 @@ import linecache
 from typing import Any
 
 import torch
+from fn import written
 
 _numbers = itertools.count()
 PRODUCT = """class Multiply(Function):
@@ -51,6 +52,11 @@ def define(source: str, name: str) -> Any:
     space: dict[str, Any] = {"torch": torch, "Function": torch.autograd.Function, "__name__": "__main__"}
     exec(compile(source, file, "exec"), space)
     return space[name]
+
+
+def function(name: str, forward: str, backward: str) -> Any:
+    """The Function of a row, as a student writes it."""
+    return define(written(name, forward, backward), name)
 
 
 def product(

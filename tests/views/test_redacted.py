@@ -31,11 +31,8 @@ F64 = torch.float64
 Leaky = Fn.of("Leaky", 'x, factor, secret: print("first entry", x[0, 0].item(), secret); save(x); '
     'ctx.factor, ctx.secret = factor, secret; return factor * x',
     "grad_output: return grad_output * ctx.factor**2, None, None")  # fmt: skip
-
-
-class Raising(Leaky):
-    def backward(ctx, grad_output):
-        raise ValueError(f"cannot take {ctx.saved_tensors[0][0, 1].item()} with {ctx.secret}")
+Raising = Leaky.of("Raising",
+    backward="g: raise ValueError(f'cannot take {ctx.saved_tensors[0][0, 1].item()} with {ctx.secret}')")  # fmt: skip
 
 
 def everything(redacted: nbautograd.types.GradcheckReport | nbautograd.types.Explanation) -> str:
@@ -80,7 +77,6 @@ def test_what_helps_is_in_it() -> None:
         "a, b: save(a, b); return a * b",
         "grad_output: a, b = saved; return -grad_output * b, grad_output * a",
     )
-
     report = nbautograd.inspect(Product, x, w)
     printed = str(report.redact())
     assert says(printed, "views.headline.wrong", function="Product")
@@ -149,15 +145,8 @@ Marked = Fn.of("Marked",
     "x, factor, count, secret, path: ctx.factor, ctx.more = factor, (secret, path, count); save(x); "
     "return x * factor + count",
     "grad_output: return grad_output * ctx.factor**2, None, None, None, None")  # fmt: skip
-
-
-class Quoting(Marked):
-    """Raises with all of them in its words."""
-
-    def backward(ctx, grad_output):
-        raise ValueError(f"{ctx.factor} {ctx.more} {ctx.saved_tensors[0]}")
-
-
+# Raises with all of them in its words.
+Quoting = Marked.of("Quoting", backward="g: raise ValueError(f'{ctx.factor} {ctx.more} {ctx.saved_tensors[0]}')")
 # Cannot be told, with the element and its number in the reason.
 Edged = Marked.of("Edged", 'x, factor, count, secret, path: ctx.factor = factor; '
     'return torch.where(x > factor, float("nan"), x)')  # fmt: skip

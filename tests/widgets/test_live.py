@@ -61,9 +61,7 @@ def test_with_a_kernel_the_widget_knows_its_place(wire: Wire, samples: Any, kern
         ("nbautograd.views.bundle", "build"),
     ],
 )
-def test_nothing_is_computed_twice_for_a_shown_report(
-    wire: Wire, samples: Any, kernel: Kernel, monkeypatch: pytest.MonkeyPatch, module: str, name: str
-) -> None:
+def test_nothing_is_computed_twice_for_a_shown_report(wire, samples, kernel, monkeypatch, module, name):
     home, report, ran = pkgutil.resolve_name(module), samples.report(), []
     whole = getattr(home, name)
     monkeypatch.setattr(home, name, lambda *args, **kwargs: (ran.append(name), whole(*args, **kwargs))[1])
@@ -122,9 +120,7 @@ def test_no_cell_id_is_no_reason_to_close(wire: Wire, samples: Any, kernel: Kern
     assert wire.closed() == 0
 
 
-def test_a_widget_that_cannot_be_made_leaves_the_static_report(
-    wire: Wire, samples: Any, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_widget_that_cannot_be_made_leaves_the_static_report(wire, samples, kernel, monkeypatch):
     def broken(*args: Any, **options: Any) -> Any:
         raise RuntimeError("no comm")
 

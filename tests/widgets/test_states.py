@@ -24,9 +24,7 @@ def generator() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "frontend" / "generate.py"))
 
 
-def test_another_field_of_a_state_makes_the_types_of_the_page_stale(
-    generator: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_field_of_a_state_makes_the_types_of_the_page_stale(generator, monkeypatch):
     assert "states.d.ts" not in generator["stale"]()
     more = make_dataclass("CallState", [("colour", str)], bases=(states.CallState,), frozen=True, kw_only=True)
     more.__module__ = states.__name__

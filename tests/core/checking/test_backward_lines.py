@@ -25,13 +25,9 @@ def said(fn, *inputs) -> str:
 Halves = Fn.of("Halves", "x: save(x); return torch.cat([x[:, :2].sin(), x[:, 2:] ** 2], 1)",
     "g: (x,) = saved; dx = torch.empty_like(x); dx[:, 2:] = 3 * g[:, 2:] * x[:, 2:].cos(); "
     "dx[:, :2] = g[:, :2] * x[:, :2].cos(); return dx")  # fmt: skip
-
-
 HandedOn = Halves.of("HandedOn",
     backward="g: (x,) = saved; dx = torch.empty_like(x); half = 3 * g[:, 2:] * x[:, 2:].cos(); start = 2; "
     "dx[:, start:] = half; dx[:, :2] = g[:, :2] * x[:, :2].cos(); return dx")  # fmt: skip
-
-
 # A part of a copy is not changed that should be.
 Left = Fn.of("Left", "x: save(x); return torch.where(x < 0, 0.1 * x, x)",
     "g: (x,) = saved; dx = g.clone(); dx[x < -0.5] *= 0.1; return dx")  # fmt: skip
@@ -105,7 +101,6 @@ def test_the_line_did_it(fn, inputs, line: str) -> None:
 
 def test_no_mode_is_left_behind_where_backward_raises() -> None:
     Raises = Fn.of("Raises", "x: return 2 * x", "g: return g.view(-5)")
-
     problem = Problem(Raises, (draw(3),))
     with problem.session():
         problem.call()

@@ -45,11 +45,7 @@ def numbers():
 
 
 Linear = Fn.of("Linear", "x, w: save(x, w); return x @ w", "g: x, w = saved; return g @ w.t(), x.t() @ g")
-
-
 Halved = Linear.of("Halved", backward="g: x, w = saved; return 0.5 * g @ w.t(), x.t() @ g")
-
-
 Unwritten = Fn.of("Unwritten", "x: return x[1:] * 2",
     'g: warnings.warn("as a Function may", stacklevel=1); gx = g.new_empty(len(g) + 1); '
     'gx[1:] = 2 * g; return gx')  # fmt: skip

@@ -271,16 +271,6 @@ def test_a_profiler_works_after_an_interrupt():
     assert ran.stdout == "True\nTrue\n"
 
 
-def test_by_default_the_verdict_depends_on_counts_alone():
-    time = Time()
-    report = check(time, exponential(time, 10), normal(5))
-    assert time.seconds > 60
-    assert report.verdict == "right"
-    assert report.complete
-    assert report.order2 is None
-    assert [said.message_id for said in stops(report)] == ["checking.stopped_second_order"]
-
-
 def test_causes_and_fixes_are_left_out_before_the_verdict_is():
     time = Time()
     report = check(time, exponential(time, 10, factor=2.0), normal(5))
@@ -301,21 +291,24 @@ def test_a_budget_that_was_given_ends_the_verdict_too():
     assert str(report.reason) == said.what
 
 
-def test_second_derivatives_that_count_cannot_be_told_without_time():
+@pytest.mark.parametrize(
+    ("given", "order2", "left_out", "counts"),
+    [
+        ({}, "", ["checking.stopped_second_order"], True),  # by default the verdict depends on counts alone
+        ({"order": 2}, "cannot tell", ["checking.stopped_second_order"], False),
+        ({"seconds": None}, "right", [], True),
+    ],
+)
+def test_second_derivatives_are_left_out_for_lack_of_time_and_cannot_be_told_where_they_count(
+    given, order2, left_out, counts
+):
     time = Time()
-    report = check(time, exponential(time, 10), normal(5), order=2)
-    assert report.verdict == "right"
-    assert not report
-    assert report.order2.verdict == "cannot tell"
-    assert "budget" in str(report.order2.reason)
-
-
-def test_without_a_limit_nothing_is_left_out():
-    time = Time()
-    report = check(time, exponential(time, 1000), normal(5), seconds=None)
-    assert report.verdict == "right"
-    assert report.order2.verdict == "right"
-    assert not stops(report)
+    report = check(time, exponential(time, 10), normal(5), **given)
+    assert time.seconds > 60
+    assert (report.verdict, report.complete, bool(report)) == ("right", True, counts)
+    assert getattr(report.order2, "verdict", "") == order2
+    assert order2 != "cannot tell" or "budget" in str(report.order2.reason)
+    assert [said.message_id for said in stops(report)] == left_out
 
 
 def test_little_memory_makes_a_sample_of_a_large_jacobian():

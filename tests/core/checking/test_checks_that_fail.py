@@ -137,9 +137,7 @@ PARTS: list[tuple[str, Any, str, str]] = [  # part, what is spoilt, the verdict 
 
 
 @pytest.mark.parametrize(("part", "place", "right", "wrong"), PARTS, ids=[f"{p}-{place[1]}" for p, place, *_ in PARTS])
-def test_a_part_of_the_check_that_failed(
-    part: str, place: tuple[Any, str], right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_of_the_check_that_failed(part, place, right, wrong, monkeypatch):
     monkeypatch.setattr(*place, broken())
     report = checked_with_stumble(check_right, part)
     assert report.verdict == right

@@ -12,8 +12,6 @@ import nbautograd
 
 Root = Fn.of("Root", "x: root = x.sqrt(); save(root); return root",
     "grad_output: (root,) = saved; return grad_output / (2 * root)")  # fmt: skip
-
-
 WrongRoot = Root.of("WrongRoot", backward="grad_output: (root,) = saved; return grad_output / root")
 
 
@@ -53,8 +51,6 @@ def test_an_input_that_is_not_finite_is_named():
 
 # Jumps at 2, with a slope that belongs to neither side.
 Step = Fn.of("Step", "x: return torch.where(x >= 2, 3 * x, x * x)", "grad_output: return 2 * grad_output")
-
-
 # 0 / 0 at 0, where forward jumps.
 LogOrZero = Fn.of("LogOrZero", "x: save(x); return torch.where(x > 0, x.log(), 0.0)",
     "grad_output: (x,) = saved; return grad_output * (x > 0) / x")  # fmt: skip

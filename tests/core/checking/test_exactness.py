@@ -69,8 +69,6 @@ PowerIteration = Fn.of("PowerIteration",
     "a, tolerance: s = (a + a.t()) / 2; start = torch.full_like(s[0], len(s) ** -0.5); "
     "v = until(tolerance, start, lambda v: s @ v / (s @ v).norm()); save(v); return v @ s @ v",
     "g: (v,) = saved; return g * torch.outer(v, v), None")  # fmt: skip
-
-
 # Abramowitz and Stegun 7.1.26, off by 1.5e-7, with the exact derivative.
 Erf = Fn.of("Erf", "x: save(x); t = 1 / (1 + 0.3275911 * x.abs()); "
     "p = 0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))); "
@@ -157,8 +155,6 @@ PowerIterationOff = PowerIteration.of(
 )
 SinkhornOff = Sinkhorn.of("SinkhornOff", backward="g: return 1.01 * Sinkhorn.backward(ctx, g)[0], None")
 SinkhornFarOff = Sinkhorn.of("SinkhornFarOff", backward="g: return 1.5 * Sinkhorn.backward(ctx, g)[0], None")
-
-
 # Not an iteration: what it calls depends on the values, and how often with it.
 Branching = Fn.of("Branching",
     "x: save(x); ctx.up = bool(x.mean() > 0); return x.sin() if ctx.up else (2 * x).sin().exp()",

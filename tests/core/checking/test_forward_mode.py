@@ -100,5 +100,4 @@ def test_a_tangent_lost_between_forward_and_backward_is_told() -> None:
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_function_without_a_jvp_is_not_asked(order: int) -> None:
     Double = Fn.of("Double", "x: return 2 * x", "g: return 2 * g")
-
     assert codes(nbautograd.gradcheck(Double, draw(3), order=order)) == []

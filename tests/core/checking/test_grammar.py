@@ -67,15 +67,11 @@ EdgesAgainstTheirDirection = Fn.of("EdgesAgainstTheirDirection",
     "return torch.zeros_like(x).index_add_(0, target, weight[:, None] * x[source])",
     "g: weight, source, target = saved; gx = torch.zeros_like(g); "
     "gx.index_add_(0, target, weight[:, None] * g[source]); return gx, None, None, None")  # fmt: skip
-
-
 # What is saved, and never used, is what is missing.
 SmoothingForgotten = Fn.of("SmoothingForgotten", "p, t: over = 2 * (p * t).sum(1) + 1.5; "
     "under = p.sum(1) + t.sum(1) + 1.5; save(p, t, over, under); return over / under",
     "g: p, t, over, under = saved; both = (p * t).sum(1); share = (2 * both / under**2)[:, None]; "
     "return g[:, None] * (2 * t / under[:, None] - share), None")  # fmt: skip
-
-
 CountedOnce = Fn.of("CountedOnce", "table, at: save(at); ctx.shape = table.shape; return table[at]",
     "g: (at,) = saved; gt = g.new_zeros(ctx.shape); gt[at] += g; return gt, None")  # fmt: skip
 

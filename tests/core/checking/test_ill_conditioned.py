@@ -25,8 +25,6 @@ def matrix(condition, seed, symmetric=False):
 
 Solve = Fn.of("Solve", "a, b: x = torch.linalg.solve(a, b); save(a, x); return x",
     "grad: a, x = saved; back = torch.linalg.solve(a.mT, grad); return -back @ x.mT, back")  # fmt: skip
-
-
 WrongSolve = Solve.of("WrongSolve",
     backward="grad: a, x = saved; back = torch.linalg.solve(a.mT, grad); return back @ x.mT, back")  # fmt: skip
 Inverse = Fn.of("Inverse", "a: inverse = torch.linalg.inv(a); save(inverse); return inverse",

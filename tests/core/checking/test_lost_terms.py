@@ -20,8 +20,6 @@ LayerNorm = Fn.of("LayerNorm", "x, gamma: s = (x.var(-1, unbiased=False, keepdim
     "h = (x - x.mean(-1, keepdim=True)) / s; save(h, s, gamma); return h * gamma",
     "grad_output: h, s, gamma = saved; g = grad_output * gamma; "
     "grad_x = (g - h * (g * h).mean(-1, keepdim=True)) / s; return grad_x, (grad_output * h).sum(0)")  # fmt: skip
-
-
 Rows = Fn.of("Rows", "table, index: save(index); ctx.count = table.shape[0]; return table[index]",
     "grad_output: (index,) = saved; grad = grad_output.new_zeros(ctx.count, grad_output.shape[1]); "
     "grad[index] = grad_output; return grad, None")  # fmt: skip

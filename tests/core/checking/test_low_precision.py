@@ -90,8 +90,6 @@ def test_right_says_what_could_not_have_been_seen(dtype):
 
 HalfInBackward = Fn.of("HalfInBackward", "x, w: save(x, w); return x * w",
     "g: x, w = saved; return g * w, (g * x).half().to(w.dtype)")  # fmt: skip
-
-
 HalfThroughout = HalfInBackward.of("HalfThroughout", "x, w: save(x, w); return (x.half() * w.half()).to(x.dtype)")
 SavedInFewBytes = HalfInBackward.of("SavedInFewBytes", "x, w: save(x.bfloat16(), w); return x * w",
     "g: x, w = saved; return g * w, g * x.to(w.dtype)")  # fmt: skip

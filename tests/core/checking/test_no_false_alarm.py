@@ -227,12 +227,8 @@ def test_a_gradient_that_is_right_for_symmetric_changes_alone_is_wrong_where_bot
 # A sine far from zero: in single precision its argument is known to 1e-4.
 FarSine = Fn.of("FarSine", "x: save(x); return torch.sin(1.5 * x)",
     "grad_output: (x,) = saved; return grad_output * 1.5 * torch.cos(1.5 * x)")  # fmt: skip
-
-
 # The same for single precision alone, as a kernel is.
 OnlySingle = FarSine.of("OnlySingle", "x: assert x.dtype is torch.float32; return FarSine.forward(ctx, x)")
-
-
 # Numbers less their mean over their deviation, as a norm computes them, where the mean is large.
 FarFromZero = Fn.of("FarFromZero",
     "x: save(x); return (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True)",
@@ -240,8 +236,6 @@ FarFromZero = Fn.of("FarFromZero",
     "z = (x - x.mean(-1, keepdim=True)) / x.std(-1, unbiased=False, keepdim=True); "
     "means = grad_output.mean(-1, keepdim=True) + z * (grad_output * z).mean(-1, keepdim=True); "
     "return (grad_output - means) / x.std(-1, unbiased=False, keepdim=True)")  # fmt: skip
-
-
 # The same with a factor too many.
 FarFromZeroDoubled = FarFromZero.of("FarFromZeroDoubled",
     backward="grad_output: return 2 * FarFromZero.backward(ctx, grad_output)")  # fmt: skip

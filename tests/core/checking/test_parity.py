@@ -44,14 +44,12 @@ def test_check_batched_grad_holds_nothing_against_a_backward_that_vmap_cannot_ru
         "g: return torch.tensor([2 * v.item() for v in g.data], dtype=g.dtype)",
         once=True,
     )
-
     assert nbautograd.gradcheck(Itemised, draw(4)).verdict == "right"
 
 
 @pytest.mark.slow
 def test_fast_mode_misses_one_entry_of_ten_thousand_and_we_do_not() -> None:
     OneEntry = Fn.of("OneEntry", "x: return 2 * x", "g: out = 2 * g; out[1234] = 0; return out")
-
     x = torch.randn(10_000, dtype=torch.float64, requires_grad=True)
     assert gradcheck(OneEntry.apply, (x,), fast_mode=True)
     report = nbautograd.gradcheck(OneEntry, x)

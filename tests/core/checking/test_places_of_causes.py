@@ -144,8 +144,6 @@ Flagged = Fn.of("Flagged",
     "x, training: save(x); ctx.training = training; return x.sin().exp() if training else x.exp()",
     "g: (x,) = saved; if ctx.training: return g * x.sin().exp() * x.cos(), None; "
     "return torch.addcmul(g, g * x, x), None")  # fmt: skip
-
-
 # A constant, as of a dropout that is not training.
 FlaggedTimes = Fn.of("FlaggedTimes", "x, training: return x * 2 if training else x * 3", "g: return g * 2, None")
 WITH_FLAG = "With `training=True` it agrees"

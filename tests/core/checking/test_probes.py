@@ -51,14 +51,8 @@ class WarmStart(Fn):
         return x.to(g)
 
 
-class WarmClipped(WarmStart):
-    def backward(ctx, g):
-        return WarmStart.backward(ctx, g.clamp(-1, 1))
-
-
-class WarmAndMore(WarmStart):
-    def backward(ctx, g):
-        return WarmStart.backward(ctx, g) + 1e-3
+WarmClipped = WarmStart.of("WarmClipped", backward="g: return WarmStart.backward(ctx, g.clamp(-1, 1))")
+WarmAndMore = WarmStart.of("WarmAndMore", backward="g: return WarmStart.backward(ctx, g) + 1e-3")
 
 
 @pytest.mark.parametrize(
@@ -115,14 +109,8 @@ def test_a_block_that_differs_is_never_right(size) -> None:
 
 
 OnlyMatrices = Fn.of("OnlyMatrices", "x, w: save(x, w); return x @ w", "g: x, w = saved; return g @ w.t(), x.t() @ g")
-
-
-class MixesTheBatch(OnlyMatrices):
-    @staticmethod
-    def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        gx = g @ w.transpose(-2, -1)
-        return gx.flip(0) if gx.dim() > 2 else gx, x.reshape(-1, x.shape[-1]).t() @ g.reshape(-1, g.shape[-1])
+MixesTheBatch = OnlyMatrices.of("MixesTheBatch", backward="g: x, w = saved; gx = g @ w.transpose(-2, -1); "
+    "return gx.flip(0) if gx.dim() > 2 else gx, x.flatten(0, -2).t() @ g.flatten(0, -2)")  # fmt: skip
 
 
 @pytest.mark.parametrize(("cls", "said"), [(OnlyMatrices, "fails"), (MixesTheBatch, "wrong")])

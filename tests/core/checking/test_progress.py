@@ -77,8 +77,6 @@ def test_columns_that_were_asked_are_kept():
 
 
 Exp = Fn.of("Exp", "x: y = x.exp(); save(y); return y", "grad: return 1.5 * grad * ctx.saved_tensors[0]")
-
-
 # Doubles what it should not, and keeps its output on ctx.
 Stateful = Fn.of("Stateful", "x: ctx.y = x.sin(); save(x); return ctx.y",
     "grad: (x,) = saved; return 2 * grad * x.cos()")  # fmt: skip

@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from fn import Fn
+from fn import BASE, Fn, written
 from interrupts import steps_of
 from torch import nn
 from torch.overrides import _get_current_function_mode_stack
@@ -76,7 +76,6 @@ def test_two_threads_in_quiet_at_once_leave_the_streams_as_they_were():
 @pytest.mark.parametrize("check", [nbautograd.gradcheck, lambda f, i: nbautograd.inspect(f, *i)])
 def test_a_function_that_prints_is_checked_without_a_word(check, capsys):
     Chatty = Fn.of("Chatty", 'x: print("forward"); return x * 2', 'g: print("backward", file=sys.stderr); return g * 2')
-
     check(Chatty, (torch.ones(3, dtype=torch.float64, requires_grad=True),))
     assert capsys.readouterr() == ("", "")
 
@@ -116,17 +115,9 @@ def test_an_interrupt_at_any_step_leaves_the_thread_as_it_was(run, modules) -> N
         assert state() == before, at
 
 
-FIRST_CHECK = """
+FIRST_CHECK = f"""
 import sys, torch, nbautograd
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * g * x
+{written("Square", "x: save(x); return x * x", "g: (x,) = saved; return 2 * g * x", base=BASE)}
 print(nbautograd.gradcheck(Square, torch.ones(2, dtype=torch.float64, requires_grad=True)).verdict)
 print([name for name in ("sympy", "torch._dynamo") if name in sys.modules])
 """

@@ -77,8 +77,6 @@ def test_no_fix_that_fails_at_fresh_points_is_offered() -> None:
 # The sum over the wrong dimension fits a square input; so would an edit that only fits square inputs.
 RightForSquareOnly = Fn.of("RightForSquareOnly", "x, b: ctx.columns = b.shape[0]; return x * 2 + b",
     "g: return 2 * g, g.sum(1)")  # fmt: skip
-
-
 # No derivative on purpose: a reversal, one that forgets a None as well, a row that pads and is not learned.
 Reversal = Fn.of("Reversal", "x, factor: ctx.factor = factor; return x.view_as(x)", "g: return -ctx.factor * g, None")
 ReversalShort = Reversal.of("ReversalShort", "x, factor: return Reversal.forward(ctx, x, factor)",
@@ -107,8 +105,6 @@ Causal = Fn.of("Causal", "x: i = torch.arange(x.shape[0])[:, None]; j = torch.ar
     "p = x.masked_fill(j > i, -torch.inf).softmax(-1); save(p); return p.tril()",
     "g: (p,) = saved; i = torch.arange(p.shape[0])[:, None]; j = torch.arange(p.shape[1])[None]; "
     "g = g.masked_fill(j >= i, 0); return p * (g - (g * p).sum(-1, keepdim=True))")  # fmt: skip
-
-
 # A number that a density, a power rule or a slope lacks is solved for: it stands nowhere else in the Function.
 Gelu = Fn.of(
     "Gelu",
@@ -240,7 +236,6 @@ def test_an_argument_that_is_none_here_is_not_given_up_for_good() -> None:
         "x, bias: save(x, bias); return 3 * x if bias is None else 3 * x + bias",
         "g: _x, bias = saved; return 3 * g, g.sum(bias.shape)",
     )
-
     assert fix_of(Optional, (draw(4), None)) is None
 
 

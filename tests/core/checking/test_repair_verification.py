@@ -59,8 +59,6 @@ def test_each_output_is_verified_by_itself_as_well() -> None:
 WrittenOver = Fn.of("WrittenOver",
     "x, w: centred = x - x.mean(0); ctx.centred = centred; save(w); return centred.mul_(w)",
     "g: (w,) = saved; gx = g * w; return gx - gx.mean(0), (g * ctx.centred).sum(0)")  # fmt: skip
-
-
 # The sign is wrong, and at zero there is a NaN, of which differences at a kink say nothing.
 NegatedAbs = Fn.of("NegatedAbs", "x: save(x); return x.abs()", "g: (x,) = saved; return -g * x / x.abs()")
 

@@ -23,12 +23,8 @@ from nbautograd.pytest_plugin import assert_gradients
 MyCube = Fn.of("MyCube", "x: return x**3, 3 * x**2",
     "grad_output, grad_dx: x, dx = saved; return grad_output * dx + grad_dx * 6 * x",
     setup_context="inputs, output: (x,) = inputs; _, dx = output; save(x, dx)")  # fmt: skip
-
-
 MyCubeWithoutGradDx = MyCube.of("MyCubeWithoutGradDx",
     backward="grad_output, grad_dx: _, dx = saved; return grad_output * dx")  # fmt: skip
-
-
 Sine = Fn.of("Sine", "x: save(x); return x.sin()", "g: (x,) = saved; return g * x.cos()", once=True)
 ThroughNumpy = Fn.of("ThroughNumpy", "x: save(x); return x.sin()",
     "g: (x,) = saved; return torch.from_numpy(g.numpy() * x.detach().cos().numpy())")  # fmt: skip
@@ -143,7 +139,6 @@ def test_a_large_function_of_complex_numbers_is_left_out() -> None:
     z = torch.complex(draw(200), draw(200, seed=1)).detach().requires_grad_()
 
     Square = Fn.of("Square", "z: save(z); return z * z", "g: (z,) = saved; return 2 * g * z.conj()")
-
     report = nbautograd.gradcheck(Square, z)
     assert report.verdict == "right"
     assert report.order2 is None

@@ -70,8 +70,6 @@ class Unpacked(Fn):
 
 ScaleIsNone = Unpacked.of("ScaleIsNone", "x: ctx.set_materialize_grads(False); return Unpacked.forward(ctx, x)",
     "grad: (x,) = saved; return grad * x.exp() * ctx.scale")  # fmt: skip
-
-
 NoneUnseen = Fn.of("NoneUnseen", "x: ctx.set_materialize_grads(False); return 2 * x, 3 * x",
     "a, b: return 2 * a + 3 * b")  # fmt: skip
 TwoSaved = Fn.of("TwoSaved", "x: save(x); return 2 * x", "grad: a, b = saved; return 2 * grad")

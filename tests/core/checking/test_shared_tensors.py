@@ -134,8 +134,6 @@ ReadsTheBuffer = Fn.of("ReadsTheBuffer",
 # Straight through the scale, which is read again in backward: by then another call may have moved it.
 ScalesByTheBuffer = Fn.of("ScalesByTheBuffer", "x, scale: scale.add_(1.0); ctx.scale = scale; return x * scale",
     "g: return g * ctx.scale, None")  # fmt: skip
-
-
 CopiesTheBuffer = ScalesByTheBuffer.of("CopiesTheBuffer",
     "x, scale: scale.add_(1.0); ctx.scale = scale.clone(); return x * scale")  # fmt: skip
 # Torch itself refuses the backward where another call has moved it.
@@ -427,7 +425,6 @@ def test_a_generator_of_the_users_own_begins_each_forward_from_its_state(kind, h
 
 def test_a_generator_without_a_state_is_passed_over():
     Doubled = Fn.of("Doubled", "x, generator: return 2 * x", "g: return 2 * g, None")
-
     assert nbautograd.gradcheck(Doubled, (draw(3), random.SystemRandom())).verdict == "right"
 
 
@@ -439,7 +436,6 @@ def test_generators_that_are_not_put_back_are_noticed(monkeypatch):
         "x, generator: return x + torch.randn(x.shape, generator=generator, dtype=x.dtype)",
         "g: return g, None",
     )
-
     report = nbautograd.gradcheck(Draws, (draw(3), torch.Generator()))
     assert report.verdict == "cannot tell"
     assert [f.code for f in report.findings] == ["nondeterministic_forward"]

@@ -37,7 +37,6 @@ def test_it_decides_where_differences_are_noise():
     Noisy = Fn.of(
         "Noisy", "x: save(x); return x.sin() * 1e-9 + 1e6", "grad: return grad * ctx.saved_tensors[0].cos() * 1e-9"
     )
-
     x = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
     assert gradcheck(Noisy, x, order=1).blocks[0, 0].verdict == "match"
     if sees_earlier_apply:

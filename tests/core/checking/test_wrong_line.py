@@ -92,8 +92,6 @@ GAIN = 3.0
 
 
 Gained = Fn.of("Gained", "x: save(x); return GAIN * x.sin()", "g: return g * ctx.saved_tensors[0].cos()")
-
-
 # The gain of 3 is right by its name alone, and so is its square.
 GainedTwice = Gained.of("GainedTwice", "x: save(x); return GAIN**2 * x.sin()",
     "g: return g * GAIN * ctx.saved_tensors[0].cos()")  # fmt: skip
@@ -143,15 +141,11 @@ Gated = Fn.of("Gated", "gates, c: f, g = gates.chunk(2, 1); f, g = f.sigmoid(), 
     "return f * c + g",
     "grad_output: f, g, c = saved; df = grad_output * c * f * (1 - f); "
     "dg = grad_output * g * (1 - g); return torch.cat([df, dg], 1), grad_output * f")  # fmt: skip
-
-
 # The residual is scaled in forward, and not where backward asks which ones are outliers.
 Biweight = Fn.of("Biweight", "r, s, c: u = r / (s * c); rho = (c * c / 6) * (1 - (1 - u * u) ** 3); save(r); "
     "ctx.s, ctx.c = s, c; return torch.where(u.abs() < 1, rho, torch.full_like(rho, c * c / 6))",
     "g: (r,) = saved; s, c = ctx.s, ctx.c; u = r / (s * c); psi = (r / s**2) * (1 - u * u) ** 2; "
     "inlier = r.abs() < c; return g * psi * inlier, None, None")  # fmt: skip
-
-
 # Scores that are capped and made probabilities; backward takes the cap's slope at the capped scores.
 SoftCap = Fn.of("SoftCap", "q, k, v: capped = 2 * torch.tanh(q @ k.t() / 2); p = torch.softmax(capped, -1); "
     "save(q, k, v, capped, p); return p @ v",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -57,9 +56,7 @@ def layer_norm(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tenso
         (F.conv1d, lambda x, w: torch.einsum("bcik,ock->boi", x.unfold(-1, 3, 1), w), [(2, 3, 9), (4, 3, 3)]),
     ],
 )
-def test_two_ways_to_compute_the_same_agree(
-    fn: Callable[..., Any], reference: Callable[..., Any], shapes: Any, dtype: torch.dtype
-) -> None:
+def test_two_ways_to_compute_the_same_agree(fn, reference, shapes, dtype):
     comparison = compare(fn, reference, drawn(dtype, *shapes), sizes=())
     assert comparison.verdict == "right"
     assert comparison.notes[0].message_id == "checking.assumed_grad"
@@ -77,7 +74,6 @@ def test_a_factor_beyond_rounding_is_wrong(dtype: torch.dtype, seen: float) -> N
 @pytest.mark.parametrize("dtype", [torch.complex128, torch.complex64])
 def test_complex_numbers(dtype: torch.dtype) -> None:
     Product = Fn.of("Product", "a, b: save(a, b); return a * b", "g: a, b = saved; return g * b.conj(), g * a")
-
     real, imaginary = drawn(torch.float64, (2, 4), (2, 4))
     a, b = torch.complex(real, imaginary).to(dtype)
     assert wrong(compare(Product, torch.mul, (a, b), sizes=())) == ["gradient b"]
@@ -186,9 +182,7 @@ HALVES = ("x, w: save(x, w); return x * w", "g: x, w = saved; return g * w, sum(
         (HALVES, torch.bfloat16, "fix", ["compare_noise"], False, ["compare.rounded"]),
     ],
 )  # fmt: skip
-def test_a_wrong_gradient_comes_with_its_line_or_what_to_look_at(
-    methods: tuple[str, str], dtype: torch.dtype, hints: str, codes: list[str], fixed: bool, notes: list[str]
-) -> None:
+def test_a_wrong_gradient_comes_with_its_line_or_what_to_look_at(methods, dtype, hints, codes, fixed, notes):
     two = methods is HALVES
     inputs = tuple(one.requires_grad_() for one in drawn(dtype, *([(400, 8), (8,)] if two else [(4, 8)])))
     reference = torch.mul if two else REVERSED if "view_as" in methods[0] else torch.square

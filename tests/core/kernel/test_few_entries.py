@@ -81,9 +81,7 @@ class Garbage(torch.autograd.Function):
         (Garbage, torch.float16, "cannot tell"),  # the reference's own gradient overflows there: nothing was compared
     ],
 )
-def test_a_norm_of_one_column_leaves_what_float32_rounds_and_no_more(
-    fn: Any, dtype: torch.dtype, expected: str
-) -> None:
+def test_a_norm_of_one_column_leaves_what_float32_rounds_and_no_more(fn, dtype, expected):
     """torch's own leaves 1e-5 of an output that is zero in the reference."""
     report = compare(fn, composed, torch.randn(16, 8).to(dtype).requires_grad_(), sizes=[(16, 1)])
     assert [case.verdict for case in report.cases] == [expected]

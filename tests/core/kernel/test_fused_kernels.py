@@ -163,9 +163,7 @@ def kept_norm(fault: float) -> Any:
 
 @pytest.mark.parametrize("fault", [1.0, 0.0])
 @pytest.mark.parametrize(("dtype", "kind"), NORMED, ids=str)
-def test_terms_that_cancel_in_a_norm_of_two_columns_leave_their_rounding(
-    dtype: torch.dtype, kind: str, fault: float
-) -> None:
+def test_terms_that_cancel_in_a_norm_of_two_columns_leave_their_rounding(dtype, kind, fault):
     given = normal((24, 2), (2,))(dtype, 0)
     report = compare(kept_norm(fault), both(layer_norm)[kind], given, sizes=())
     assert (report.verdict == "wrong") is (fault != 1.0), report

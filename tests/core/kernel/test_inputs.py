@@ -179,9 +179,7 @@ def one_term(x: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("fn", "units"), [(lambda x: 1 - x, 2 / 3**0.5), (one_term, 2**0.5 / 3**0.5)])
-def test_terms_are_rounded_where_they_are_added_up_in_the_dtype_itself(
-    fn: Callable[[Tensor], Tensor], units: float
-) -> None:
+def test_terms_are_rounded_where_they_are_added_up_in_the_dtype_itself(fn, units):
     """A term is off by up to a unit, and all sizes are as likely; of less than float32 sums are formed in float32."""
     x = torch.full((4000,), 1 - 2.0**-6, dtype=torch.float64)
     for dtype, expected in ((torch.float32, units), (torch.bfloat16, 0.0)):

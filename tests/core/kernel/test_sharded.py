@@ -48,9 +48,7 @@ CASES: list[tuple[Any, Any, Any, dict[int, int], set[str]]] = [
     ("parallel", "single", "inputs", "placements", "relations"),
     [pytest.param(*case, id=case[0].__name__, marks=pytest.mark.nightly) for case in CASES],
 )
-def test_two_ranks_beside_one_process(
-    parallel: Callable[..., Tensor], single: Any, inputs: Any, placements: dict[int, int], relations: set[str]
-) -> None:
+def test_two_ranks_beside_one_process(parallel, single, inputs, placements, relations):
     before = {one: signal.getsignal(one) for one in SIGNALS}, dict(os.environ)
     report = compare(parallel, single, inputs, ranks=2, placements=placements, timeout=60)
     assert ({one: signal.getsignal(one) for one in SIGNALS}, dict(os.environ)) == before

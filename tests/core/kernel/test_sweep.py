@@ -124,9 +124,7 @@ Powers = Fn.of("Powers", "x, p: save(x); return x.square()", "g: (x,) = saved; r
         (Blocks, lambda x, block: x.cumsum(-1), (2, 8), 8, "wrong"),  # the carry between blocks is lost
     ],
 )
-def test_a_number_that_equals_a_size_may_be_tied_to_it(
-    function: Any, reference: Any, shape: tuple[int, ...], argument: Any, verdict: str
-) -> None:
+def test_a_number_that_equals_a_size_may_be_tied_to_it(function, reference, shape, argument, verdict):
     dtype = torch.complex128 if function is Irfft else torch.float64
     x = torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(1)).requires_grad_()
     assert compare(function.apply, reference, (x, argument)).verdict == verdict
@@ -185,9 +183,7 @@ def by_rows(fault: str) -> Callable[..., Tensor]:
         ("gradient", "wrong", "compare_layout", "bug"),
     ],
 )
-def test_one_more_dimension_is_a_fault_where_forward_takes_it_for_the_same(
-    fault: str, verdict: str, code: str, kind: str
-) -> None:
+def test_one_more_dimension_is_a_fault_where_forward_takes_it_for_the_same(fault, verdict, code, kind):
     report = compare(by_rows(fault), lambda x, s: x * s[:, None], (*inputs(3, 40), *inputs(3)))
     assert [report.verdict, *((one.code, one.kind) for one in report.findings)] == [verdict, (code, kind)]
     (row,) = (case for case in report.cases if case.change == "stacked")
@@ -380,9 +376,7 @@ def test_a_layout_is_blamed_only_where_the_same_values_in_order_are_right() -> N
 
 
 @pytest.mark.parametrize(("factor", "wrong"), [(1.0, False), (1.02, True)])
-def test_what_is_closer_than_the_reference_itself_is_not_called_wrong_for_one_case(
-    monkeypatch: pytest.MonkeyPatch, factor: float, wrong: bool
-) -> None:
+def test_what_is_closer_than_the_reference_itself_is_not_called_wrong_for_one_case(monkeypatch, factor, wrong):
     def eager(x: Tensor) -> Tensor:
         for c in (1.1, 0.9, 1.3, 0.7, 1.7, 0.6):
             x = x * c

@@ -118,7 +118,6 @@ class Deleted:
 @pytest.mark.parametrize("stream", [Proxy(), Guarded(), Computed(), Deleted()], ids=lambda one: type(one).__name__)
 def test_an_odd_stream_never_raises_into_the_call(stream, monkeypatch):
     Silent = Fn.of("Silent", "x: return x * 2")
-
     if isinstance(stream, Deleted):
         monkeypatch.delattr(sys, "stdout")
     else:

@@ -157,7 +157,6 @@ def test_an_argument_of_2_to_the_62_elements_can_be_looked_at():
     """Its size in bytes overflows to 0: a call with it made the whole log unreadable."""
 
     Ones = Fn.of("Ones", "x: return torch.ones(1)")
-
     for base, shape in ((torch.ones(1), (2**62,)), (torch.ones(3000), (2**50, 3000)), (torch.ones(1), (2**62 + 1,))):
         with api.recording(Ones) as log:
             Ones.apply(base.expand(shape))
@@ -196,7 +195,6 @@ class Spoken(Exception):  # noqa: N818 - its name is looked for
 )
 def test_no_code_of_an_argument_runs(argument):
     Takes = Fn.of("Takes", "x, other: ctx.other = other; return x * 2")
-
     with api.recording(Takes) as log:
         Takes.apply(torch.ones(2), argument)
     assert log[0].inputs[1].repr

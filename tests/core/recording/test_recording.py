@@ -54,7 +54,6 @@ def test_create_graph_and_double_backward():
             return Double.apply(g * x)
 
     Double = Fn.of("Double", "x: return x * 2", "g: return g * 2")
-
     x = leaf(2)
     with log.recording(Square, Double) as calls:
         (g,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
@@ -160,7 +159,6 @@ def test_paused_and_cell():
 
 def test_open_calls_are_closed():
     Stuck = Fn.of("Stuck", "x: log.clear_open_calls(); return x * 2", "g: return g")
-
     with log.recording(Stuck) as calls:
         Stuck.apply(leaf(2))
     assert not log.local.state.stack
@@ -168,7 +166,6 @@ def test_open_calls_are_closed():
 
 
 def test_instrument_twice_and_as_a_decorator():
-    @log.instrument
     class Mine(Fn):
         def forward(ctx, x):
             return x * 2
@@ -413,7 +410,6 @@ def test_threads_that_share_an_inherited_setup_context_record_their_own(other_is
     from nbautograd.core.recording.spy import SetupSpy
 
     Base = Fn.of("Base", "x: return x * 2", "grad: return grad * 2", setup_context="inputs, output: save(*inputs)")
-
     Mine, Other = (type(name, (Base,), {}) for name in ("Mine", "Other"))
     recorded = [Mine, Other] if other_is_recorded else [Mine]
     both_between = threading.Barrier(2)
