@@ -315,6 +315,7 @@ def test_inside_vmap_torch_calls_no_method_of_the_users_and_the_report_says_so()
 
 
 def test_an_operation_of_torch_library_has_its_name_and_the_lines_of_its_author():
+    @torch.library.custom_op("nbautograd_audit::twice", mutates_args=())
     def twice(x: torch.Tensor, times: int) -> torch.Tensor:
         return x * times
 
@@ -339,6 +340,7 @@ def test_an_operation_of_torch_library_has_its_name_and_the_lines_of_its_author(
 
 
 def test_a_registered_rule_for_batches_is_compared_with_the_items_one_by_one():
+    @torch.library.custom_op("nbautograd_audit::square", mutates_args=())
     def square(x: torch.Tensor) -> torch.Tensor:
         return x * x
 

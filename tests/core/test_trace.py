@@ -174,7 +174,6 @@ def test_each_turn_of_a_loop_and_each_helper_is_a_call_of_its_line() -> None:
         method(torch.ones(2))
     assert lines[:5] == [2, 2, 2, 3, 3]
     assert set(lines[5:]) == {4}
-    assert trace.frame is not None
     assert trace.frame.f_lineno == method.__code__.co_firstlineno + 4  # where it ended
 
 

@@ -32,17 +32,13 @@ def test_later_calls_appear_in_it_once_per_cell(live) -> None:
     assert len(live("Double.apply(x)").updates) == 1
 
 
-def test_checks_are_not_among_the_calls(live) -> None:
+@pytest.mark.parametrize(
+    "between", [["%gradcheck Double.apply(x.double().detach().requires_grad_())"], ["Double.apply(x)", CELL]]
+)
+def test_checks_and_those_of_a_cell_before_it_was_run_again_are_not_among_the_calls(live, between) -> None:
     live(CELL)
-    live("%gradcheck Double.apply(x.double().detach().requires_grad_())")
-    ran = live("Double.apply(x)")
-    assert says(ran.text, "views.headline.calls", calls="calls: 1")
-
-
-def test_a_cell_that_is_run_again_takes_over(live) -> None:
-    live(CELL)
-    live("Double.apply(x)")
-    live(CELL)
+    for cell in between:
+        live(cell)
     ran = live("Double.apply(x)")
     assert len(ran.updates) == 1
     assert says(ran.text, "views.headline.calls", calls="calls: 1")

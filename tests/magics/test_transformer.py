@@ -49,16 +49,13 @@ def test_who_runs_the_cell_is_told_what_each_cell_asks_for() -> None:
     manager.transform_cell(BODY)
     manager.transform_cell(f"%%time\n%%autograd_function -i a\n{BODY}")  # %%time transforms what is below it itself
     [first, *others] = told
-    assert first is not None
     assert (first.options.inputs, first.exercise, first.body) == ("a", None, f"\n{BODY}")
     assert others == [None, None]
 
 
 def test_an_exercise_alone_is_recorded_and_not_shown(square: Exercise) -> None:
     asked = request(f"%%exercise square --hints where\n{BODY}")
-    assert asked is not None
     assert asked.options is None
-    assert asked.exercise is not None
     assert asked.exercise.hints == "where"
 
 

@@ -211,7 +211,6 @@ def test_an_output_that_hands_its_gradient_through_is_not_the_first_to_blame():
         found = nbautograd.gradcheck(fn, inputs, order=1).findings[0]
         assert (found.code, found.where) == ("wrong_derivative", (loss, 0))
         assert source_line(Quantised, found.line).startswith("d = grad_loss")
-    assert found.fix is not None
     assert found.fix.source.strip().endswith(("/ index.numel()", "/ x.shape[0]"))
 
 

@@ -89,7 +89,6 @@ Modulus = Fn.of("Modulus", "z: save(z); return z.abs() ** 2", "grad_output: (z,)
 
 def test_a_number_on_ctx_is_used_rather_than_written_out():
     fix = gradcheck(Power, (normal(5), 3), order=1).findings[0].fix
-    assert fix is not None
     assert "ctx.n * " in fix.source or "* ctx.n" in fix.source
 
 

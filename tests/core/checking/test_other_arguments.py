@@ -53,14 +53,9 @@ def test_no_fix_for_one_value_of_a_flag_where_the_other_one_needs_other_values(g
     assert not fixes(report)
 
 
-def test_no_fix_for_one_of_the_strings_that_the_code_compares():
-    report = gradcheck(Named, (normal(5), "steep"), order=1)
-    assert report.verdict == "wrong"
-    assert not fixes(report)
-
-
-def test_no_fix_that_fails_where_an_argument_may_be_none():
-    report = gradcheck(Weighted, (normal(5), 0.3), order=1)
+@pytest.mark.parametrize(("cls", "argument"), [(Named, "steep"), (Weighted, 0.3)])
+def test_no_fix_for_one_of_the_strings_that_the_code_compares_nor_that_fails_where_one_may_be_none(cls, argument):
+    report = gradcheck(cls, (normal(5), argument), order=1)
     assert report.verdict == "wrong"
     assert not fixes(report)
 

@@ -98,10 +98,18 @@ def test_a_write_of_another_thread_to_what_the_function_binds_stays_while_a_fix_
     assert report.findings[0].fix.source.strip() == "return g * 2"
 
 
-@pytest.mark.parametrize("reason", ["fork", "outside"])
-def test_where_no_copy_can_be_made_a_fix_is_searched_for_here(reason, monkeypatch) -> None:
-    monkeypatch.setattr(outside_state, "in_copy", lambda run: Refused(reason))
-    assert nbautograd.gradcheck(Writes, (draw(3),), order=1).findings[0].fix.source.strip() == "return g * 2"
+@pytest.mark.parametrize(
+    ("copy", "budget"),
+    [
+        (lambda run: Refused("fork"), {}),
+        (lambda run: Refused("outside"), {}),
+        (lambda run: pytest.fail("a copy has no clock that may interrupt"), {"budget": 60.0}),
+    ],
+)
+def test_where_no_copy_can_be_made_a_fix_is_searched_for_here(copy, budget, monkeypatch) -> None:
+    monkeypatch.setattr(outside_state, "in_copy", copy)
+    found = nbautograd.gradcheck(Writes, (draw(3),), order=1, **budget).findings[0]
+    assert found.fix.source.strip() == "return g * 2"
 
 
 @pytest.mark.parametrize("error", [OutOfBudgetError, OutOfRunsError, KeyboardInterrupt])
@@ -113,11 +121,6 @@ def test_what_ends_a_job_in_a_copy_ends_it_here(error) -> None:
         ClassState(Writes).apart(job)
     assert type(caught.value) is error
     assert stumbles.recent() == ()
-
-
-def test_under_a_clock_that_may_interrupt_no_copy_is_made(monkeypatch) -> None:
-    monkeypatch.setattr(outside_state, "in_copy", lambda run: pytest.fail("a copy has no such clock"))
-    assert nbautograd.gradcheck(Writes, (draw(3),), order=1, budget=60.0).findings[0].fix is not None
 
 
 def test_a_copy_that_dies_is_a_stumble_and_no_fix(monkeypatch) -> None:

@@ -127,23 +127,21 @@ OnlyTogether = Fn.of("OnlyTogether", "a, b, c: save(a, b, c); return a * b * c",
     "return wrong * grad * b * c, grad * a * c, grad * a * b")  # fmt: skip
 
 
-def test_subsets_of_the_inputs_that_require_grad_are_tried():
-    torch.manual_seed(0)
-    inputs = tuple(torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(3))
-    found = nbautograd.gradcheck(OnlyTogether, inputs, order=1).findings
-    assert [f.code for f in found if f.kind == "bug"] == ["needs_input_grad_wrong"]
-
-
 # Right for any input that has memory of its own for each element.
 ReadsMemory = Fn.of("ReadsMemory", "x: save(x); return x * x",
     "grad: (x,) = saved; return 2 * grad * (x if 0 not in x.stride() else x * x)")  # fmt: skip
 
 
-def test_inputs_whose_elements_share_memory_are_tried():
-    torch.manual_seed(0)
-    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
-    found = nbautograd.gradcheck(ReadsMemory, x, order=1).findings
-    assert [f.code for f in found if f.kind == "bug"] == ["wrong_noncontiguous_input"]
+@pytest.mark.parametrize(
+    ("fn", "inputs", "code"),
+    [
+        (OnlyTogether, tuple(draw(3, seed=k) for k in range(3)), "needs_input_grad_wrong"),
+        (ReadsMemory, (draw(3, 4),), "wrong_noncontiguous_input"),
+    ],
+)
+def test_subsets_of_the_inputs_and_inputs_whose_elements_share_memory_are_tried(fn, inputs, code):
+    found = nbautograd.gradcheck(fn, inputs, order=1).findings
+    assert [f.code for f in found if f.kind == "bug"] == [code]
 
 
 # The second gradient is computed from what the first one left of grad_output.

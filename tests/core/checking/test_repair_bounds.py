@@ -56,7 +56,6 @@ def test_an_implicit_differentiation_is_mended_within_its_bounds() -> None:
     report = nbautograd.gradcheck(Root, (cubic, draw(4), draw(4, seed=1, low=0.5, high=1.5)), order=1)
     assert report.verdict == "wrong"
     fix = report.findings[0].fix
-    assert fix is not None
     assert fix.source.strip() in (
         "return None, grad_y, -grad_p",
         "(grad_p,) = torch.autograd.grad(y, p, -grad_y)",
@@ -67,7 +66,6 @@ def test_an_implicit_differentiation_is_mended_within_its_bounds() -> None:
 def test_a_backward_may_be_nested_as_deep_as_the_original_and_no_deeper() -> None:
     problem = Problem(Root, (cubic, draw(4), draw(4, seed=1, low=0.5, high=1.5)))
     read, called = script.read(Root), []
-    assert read is not None
     edited = read.compiled(read.text.replace("x.detach()", "x"))  # the graph of y now leads to this very node
 
     def run(backward, meter: UsageMeter) -> None:

@@ -38,7 +38,6 @@ Noisy = Fn.of("Noisy", "x: save(x); return x**3",
 
 def test_nothing_is_edited_inside_what_draws_random_numbers() -> None:
     read = script.read(Noisy)
-    assert read is not None
     (line,) = [n for n in ast.walk(read.tree) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "noise"]
     drawn = [inner for call in (line.value.left, line.value.right) for inner in ast.walk(call)]
     assert len(drawn) > 8

@@ -104,17 +104,10 @@ def test_a_backward_without_source_has_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("fn", "code"),
-    [(torch.sin, "checking.motion_no_function"), (lambda x: Silu.apply(2 * x), "checking.motion_no_function")],
+    [(torch.sin, "motion_no_function"), (lambda x: Silu.apply(2 * x), "motion_no_function"), (Right, "not_kept")],
 )
-def test_what_has_no_backward_of_its_own_is_a_sentence(fn, code) -> None:
+def test_what_has_no_backward_of_its_own_and_a_report_of_another_session_are_a_sentence(fn, code) -> None:
     report = gradcheck(fn, (normal(3),))
     with pytest.raises(InputError) as raised:
-        report.slow_motion()
-    assert raised.value.message_id == code
-
-
-def test_a_report_of_another_session_is_a_sentence() -> None:
-    report = pickle.loads(pickle.dumps(gradcheck(Right, (normal(3),))))
-    with pytest.raises(InputError) as raised:
-        slow_motion(report)
-    assert raised.value.message_id == "checking.not_kept"
+        slow_motion(report if fn is not Right else pickle.loads(pickle.dumps(report)))
+    assert raised.value.message_id == f"checking.{code}"

@@ -75,7 +75,6 @@ def test_a_recorded_call_goes_on(owner: Any, name: str, monkeypatch: pytest.Monk
         y = Square.apply(x)
         y.sum().backward()
     assert y.tolist() == [9.0, 16.0]
-    assert x.grad is not None
     assert x.grad.tolist() == [6.0, 8.0]
     used = owner is not recorder.MethodRecorder or name in ("arguments", "argument_snapshots")
     assert bool(stumbles.recent()) or not used

@@ -105,16 +105,18 @@ def test_cases_may_differ_in_what_requires_grad() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "key"),
+    ("given", "options", "key"),
     [
-        ([], "cases_alike"),
-        ([("a", torch.ones(2)), ("a", torch.ones(3))], "cases_alike"),
-        ([torch.ones(2)], "case_unfit"),
+        ((), {"cases": []}, "cases_alike"),
+        ((), {"cases": [("a", torch.ones(2)), ("a", torch.ones(3))]}, "cases_alike"),
+        ((), {"cases": [torch.ones(2)]}, "case_unfit"),
+        ((torch.ones(3),), {"layouts": ["diagonal"]}, "layout_unknown"),
+        ((torch.ones(3),), {"layouts": ["channels_last"]}, "layout_unfit"),
     ],
 )
-def test_cases_that_are_none_are_refused(given: Any, key: str) -> None:
+def test_cases_and_layouts_that_are_none_are_refused(given: Any, options: Any, key: str) -> None:
     with pytest.raises(CallError, match=pattern(f"compare.{key}")):
-        compare(torch.sin, torch.sin, cases=given)
+        compare(torch.sin, torch.sin, *given, **options)
 
 
 def half_at(size: int) -> Any:
@@ -221,12 +223,6 @@ def test_a_kernel_that_reads_memory_in_order_is_wrong_in_each_layout(layout: str
     x = torch.randn(2, 3, 4, 5, requires_grad=True)
     report = compare(kernel, torch.tanh, x, sizes=(), layouts=[layout])
     assert [(case.change, case.verdict) for case in report.cases] == [(layout, "wrong")]
-
-
-@pytest.mark.parametrize(("layout", "key"), [("diagonal", "layout_unknown"), ("channels_last", "layout_unfit")])
-def test_a_layout_that_is_none_is_refused(layout: str, key: str) -> None:
-    with pytest.raises(CallError, match=pattern(f"compare.{key}", given=layout)):
-        compare(torch.tanh, torch.tanh, torch.ones(3), layouts=[layout])
 
 
 @pytest.mark.parametrize("option", ["sizes", "cases"])

@@ -166,6 +166,7 @@ def test_open_calls_are_closed():
 
 
 def test_instrument_twice_and_as_a_decorator():
+    @log.instrument
     class Mine(Fn):
         def forward(ctx, x):
             return x * 2

@@ -118,7 +118,6 @@ def test_a_subclass_computes_the_same_and_keeps_its_gradient() -> None:
         y = (x * 2 + 1).sin()[1:]
         y.sum().backward()
         assert type(y) is Unit
-        assert x.grad is not None
         return y.detach().as_subclass(torch.Tensor), x.grad.as_subclass(torch.Tensor)
 
     bare = run()
