@@ -59,14 +59,11 @@ def test_the_contract_is_enough_and_ends_leave_nothing(load: Any, samples: Any, 
 
 def test_a_signal_that_came_too_early_draws_nothing(load: Any, samples: Any) -> None:
     page = load(samples.report())
-    page.evaluate(
-        """async () => {
-          const stop = new AbortController(), el = document.createElement("div");
-          document.body.append(el);
-          const drawn = nb.widget.render({ model: nb.model, el, signal: stop.signal });
-          stop.abort();
-          await drawn;
-        }"""
-    )
+    page.evaluate("""async () => {
+      const stop = new AbortController(), { signal } = stop;
+      const drawn = nb.widget.render({ model: nb.model, el: document.body, signal });
+      stop.abort();
+      await drawn;
+    }""")
     expect(page.locator(".nbag-live")).to_have_count(0)
     assert page.evaluate(LISTENERS) == 0
