@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nbautograd.command.places import notebooks
+from nbautograd.command.places import notebooks, own_copy
 from nbautograd.errors import CommandError
 from nbautograd.messages import text
 
@@ -55,7 +54,7 @@ def show(lang: str) -> int:
 def copy(folder: Path, lang: str) -> int:
     """Copy all notebooks into a person's folder; what is theirs stays; returns 0."""
     for lesson in lessons(lang):
-        print(own(lesson, folder)[1], flush=True)
+        _own(lesson, folder)
     return 0
 
 
@@ -63,44 +62,13 @@ def open_lesson(number: str, folder: Path, lang: str, jupyter: Sequence[str]) ->
     """Copy one notebook if it is not there yet, and open JupyterLab on it; returns the server's exit status."""
     from nbautograd.command.lab import serve
 
-    lesson = _numbered(number, lang)
-    path, said = own(lesson, folder)
-    print(said, flush=True)
-    return serve(path, lang=lang, jupyter=jupyter)
+    return serve(_own(_numbered(number, lang), folder), lang=lang, jupyter=jupyter)
 
 
-def own(lesson: Lesson, folder: Path) -> tuple[Path, str]:
-    """Return a person's copy of a notebook: new, or theirs as they left it, or new with theirs kept aside.
-
-    Their file stays in its place as long as it comes from the same release; when the course has a newer one, theirs
-    is renamed to a free number and the new one takes its place. Nothing is ever overwritten.
-
-    Args:
-        lesson: the notebook.
-        folder: made when it does not exist.
-
-    Returns:
-        The copy's path, and a sentence that says what was done.
-
-    Raises:
-        CommandError: when the folder cannot be written to.
-    """
-    path = folder.resolve() / lesson.path.name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if path.exists() and _about(_read(path)).get("content") == lesson.content:
-            return path, text("command.course.kept", path=path)
-        aside = None
-        if path.exists():
-            numbered = (path.with_name(f"{path.stem}.mine-{number}{path.suffix}") for number in itertools.count(1))
-            aside = path.rename(next(free for free in numbered if not free.exists()))
-        with path.open("xb") as file:
-            file.write(lesson.path.read_bytes())
-    except OSError as error:
-        raise CommandError(text("command.folder", folder=folder.resolve(), reason=error.strerror or error)) from None
-    if aside is not None:
-        return path, text("command.course.aside", path=path, aside=aside.name)
-    return path, text("command.course.copied", path=path)
+def _own(lesson: Lesson, folder: Path) -> Path:
+    """Return a person's copy; theirs stays in its place as long as it comes from the same release."""
+    current = lambda mine: _about(_read(mine)).get("content") == lesson.content  # noqa: E731
+    return own_copy(lesson.path, folder, lesson.path.name, current)
 
 
 def _numbered(number: str, lang: str) -> Lesson:

@@ -30,8 +30,8 @@ def lab(name: str, folder: Path, *, lang: str, jupyter: Sequence[str], headless:
     set_language(lang)
     os.environ["NBAUTOGRAD_LANG"] = lang  # for the kernel, which is another process
     _require("nbclient" if headless else "jupyterlab")
-    copy, new = own_copy(guide(name, lang), folder)
-    print(text("command.course.copied" if new else "command.course.kept", path=copy), flush=True)
+    original = guide(name, lang)
+    copy = own_copy(original, folder, f"nbautograd-{original.name}")
     if headless:
         from nbautograd.command.page import write_page
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import nbautograd
@@ -53,34 +53,32 @@ def guide(name: str, lang: str) -> Path:
     return notebook(f"{name}.ipynb" if lang == "en" else f"{name}.{lang}.ipynb")
 
 
-def own_copy(original: Path, folder: Path) -> tuple[Path, bool]:
-    """Put a copy of a notebook into a person's folder, once: a file that is there is theirs and stays as it is.
+def own_copy(original: Path, folder: Path, name: str, is_current: Callable[[Path], bool] = lambda mine: True) -> Path:
+    """Put a copy of a notebook into a person's folder, and say what was done.
+
+    A file that is there is theirs: it stays in its place as long as it is current. Where it is not, it is renamed to a
+    free number and the new one takes its place. Nothing is ever overwritten.
 
     Args:
         original: the notebook to copy.
         folder: made when it does not exist.
-
-    Returns:
-        The copy's path, and True when it is new.
+        name: of the copy.
+        is_current: tells of their file whether the original is no newer.
 
     Raises:
         CommandError: when the folder cannot be written to.
     """
-    copy = folder.resolve() / f"nbautograd-{original.name}"
+    copy, aside, done = folder.resolve() / name, "", "kept"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _probe(folder)
-        if copy.exists():
-            return copy, False
-        with copy.open("xb") as file:
-            file.write(original.read_bytes())
+        if copy.exists() and not is_current(copy):
+            numbered = (copy.with_name(f"{copy.stem}.mine-{number}{copy.suffix}") for number in itertools.count(1))
+            aside = copy.rename(next(free for free in numbered if not free.exists())).name
+        if not copy.exists():
+            with copy.open("xb") as file:
+                file.write(original.read_bytes())
+            done = "aside" if aside else "copied"
     except OSError as error:
         raise CommandError(text("command.folder", folder=folder.resolve(), reason=error.strerror or error)) from None
-    return copy, True
-
-
-def _probe(folder: Path) -> None:
-    """Raise OSError when nothing can be written here; os.access does not know of read-only mounts."""
-    descriptor, name = tempfile.mkstemp(prefix=".nbautograd-", dir=folder)
-    os.close(descriptor)
-    os.unlink(name)
+    print(text(f"command.course.{done}", path=copy, aside=aside), flush=True)
+    return copy
