@@ -32,7 +32,8 @@ def test_of_several_classes_each_row_says_which_was_asked() -> None:
 
 def test_who_answered_is_told_where_it_was_not_the_method_that_was_asked() -> None:
     told = [
-        "answered by" in text(DispatchLog((one(0, **row),))) for row in ({}, {"handler": "add"}, {"outcome": "raised"})
+        says(text(DispatchLog((one(0, **row),))), "views.column.answer")
+        for row in ({}, {"handler": "add"}, {"outcome": "raised"})
     ]
     assert told == [False, True, True]
 

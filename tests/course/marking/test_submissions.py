@@ -150,13 +150,11 @@ def test_a_hidden_file_adds_and_replaces_exercises(tmp_path):
 
 
 @pytest.mark.parametrize("files", [{}, {"a.ipynb": OTHER}, {"a.ipynb": ANSWER, "b.ipynb": ANSWER}])
-def test_a_release_has_one_notebook_with_exercises(tmp_path, files):
+def test_a_release_has_one_notebook_with_exercises_and_a_folder_some_submission(tmp_path, files):
     with pytest.raises(MarkError) as raised:
         assignment(put(tmp_path, {**files, "hw_exercises.py": EXERCISES.encode()}))
     assert raised.value.message_id == "course.mark.no_release"
-
-
-def test_a_folder_without_a_submission_is_named(tmp_path):
+    (tmp_path / "empty").mkdir()
     with pytest.raises(MarkError) as raised:
-        submissions(tmp_path, WHAT)
+        submissions(tmp_path / "empty", WHAT)
     assert raised.value.message_id == "course.mark.no_submissions"
