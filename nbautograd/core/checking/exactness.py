@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType
@@ -225,17 +224,27 @@ def _gone_with_more_steps(problem: Problem, outputs: Outputs, differing: Iterabl
         if type(count) is not int or count < 2 or any(type(value) is int and value == count for value in told):
             continue
         with users_errors():
-            given = [(*problem.fresh()[:k], times * count, *problem.fresh()[k + 1 :]) for times in MORE_STEPS]
-            at = [Problem(problem.fn, inputs, problem.seed) for inputs in given]
-            values = list(map(_values, at))
-            if len({one.shape for one in values}) > 1:
-                continue
-            moved = [float((b - a).abs().max()) for a, b in itertools.pairwise(values)]
-            if moved[0] > 0 and all(b <= a / 2 for a, b in itertools.pairwise(moved)):
-                blocks = _checked(at[-1]).blocks
-                if all(blocks[where].verdict == "match" for where in differing):
-                    return problem.input_names[k], MORE_STEPS[-1] * count
+            at = _closing_in(problem, k)
+            blocks = {} if at is None else _checked(at).blocks
+            if at is not None and all(blocks[where].verdict == "match" for where in differing):
+                return problem.input_names[k], at.inputs[k]
     return None
+
+
+def _closing_in(problem: Problem, position: int) -> Problem | None:
+    """Return the problem with many more steps; None once outputs do not close in, as those of a size."""
+    last, moved = None, math.inf
+    for times in MORE_STEPS:
+        inputs = [times * x if k == position else x for k, x in enumerate(problem.fresh())]
+        at = Problem(problem.fn, tuple(inputs), problem.seed)
+        values = _values(at)
+        if last is not None:
+            by = float((values - last).abs().max()) if values.shape == last.shape else math.nan
+            if not by <= moved / 2 or (by == 0 and moved == math.inf):
+                return None
+            moved = by
+        last = values
+    return at
 
 
 def _values(problem: Problem) -> Tensor:
