@@ -94,6 +94,13 @@ def resnet(act=None, frozen=()):
     return model, nn.functional.cross_entropy(model(torch.randn(2, 3, 32, 32)), torch.tensor([1, 2]))
 
 
+def blocks_in_sequence():
+    """Residual blocks of which none has a name but its place, as they are called after another part."""
+    blocks = [ResidualBlock(4 * k, 8, 1, nn.functional.relu) for k in (1, 2)]
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 2))
+    return model, model(torch.randn(2, 3, 6, 6)).sum()
+
+
 def encoder(frozen=(), layers=6, **options):
     """A transformer without an embedding: what it is fed needs no gradient."""
     torch.manual_seed(0)

@@ -163,8 +163,8 @@ def infer_scopes(
     scopes.update(_ends_of_parts(inner, scopes, modules, ops))
     last: dict[str, str] = {}  # by module, the part of it that made something last
     for i in inner:
-        scope = scopes.get(i, "")
-        if scope and modules.get(scope) in CONTAINERS:  # which runs nothing by itself
+        scope = scopes.get(i)
+        if scope is not None and modules.get(scope) in CONTAINERS:  # which runs nothing by itself
             scope = scopes[i] = last.get(scope, scope)
         while scope:
             outer = scope.rpartition(".")[0]

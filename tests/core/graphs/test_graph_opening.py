@@ -84,6 +84,7 @@ UNET = ["join1", "join2", "join3", "middle", "down3", "down2", "down1"]
 COLUMNS = {
     "residual": (models.resnet, [f"layer{k}" for k in (4, 3, 2, 1)], []),
     "residual frozen": (lambda: models.resnet(frozen=["layer2"]), [f"layer{k}" for k in (4, 3, 2, 1)], ["layer2"]),
+    "residual blocks alone": (models.blocks_in_sequence, ["2", "1"], []),
     "transformer": (models.encoder, LAYERS, []),
     "transformer, norm first": (lambda: models.encoder(norm_first=True), LAYERS, []),
     "transformer frozen": (lambda: models.encoder([1, 3]), LAYERS, ["layers.3", "layers.1"]),
@@ -111,6 +112,7 @@ def test_a_model_opens_on_one_column_of_its_parts_none_of_which_is_torn(make, co
     assert [name for name in boxes(folded) if name.split()[0] in column] == kinds
     assert [node.scope for node in folded.nodes if node.frozen] == frozen
     assert torn(graph, folded) == []
+    assert not any(node.name == "AddBackward0" for node in folded.nodes)  # a residual edge is within its part
     assert is_acyclic(folded)
     assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
 
