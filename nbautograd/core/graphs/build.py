@@ -206,7 +206,7 @@ class Walk:
                     tensor = saved_peek(slot)[0]
                     weight = tensor if tensor is None or tensor._base is None else tensor._base
                     if weight is not None and id(weight) in self.names.module_of and not weight.requires_grad:
-                        found[i] = self.names.homes.get(id(weight), [])[0]
+                        found[i] = self.names.homes.get(id(weight), [""])[0]
         return found
 
     def numbers(self) -> list[int]:

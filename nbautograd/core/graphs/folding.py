@@ -316,9 +316,9 @@ def largest(edges: Sequence[Edge]) -> Edge:
 
     def size(edge: Edge) -> float:
         gradient = edge.gradient
-        if gradient is None or gradient.norm is None:
-            return -1.0
-        return math.inf if gradient.nan or gradient.inf else gradient.norm
+        if gradient is not None and (gradient.nan or gradient.inf):
+            return math.inf
+        return -1.0 if gradient is None or gradient.norm is None else gradient.norm
 
     return max(edges, key=size)
 

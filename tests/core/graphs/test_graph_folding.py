@@ -8,7 +8,9 @@ import torch
 from torch import nn
 
 import nbautograd
-from nbautograd.core.graphs.folding import fold_to
+from nbautograd.core.graphs.folding import fold_to, largest
+from nbautograd.core.graphs.graph import Edge
+from nbautograd.core.values import summarise
 
 
 def is_acyclic(graph):
@@ -59,3 +61,9 @@ def test_without_modules_the_far_end_is_folded():
     assert len(folded.nodes) <= 70
     assert is_acyclic(folded)
     assert sorted(m for node in folded.nodes for m in node.members) == list(range(len(graph.nodes)))
+
+
+@pytest.mark.parametrize("spoilt", [float("nan"), float("inf")])
+def test_of_several_gradients_the_largest_is_one_that_is_not_finite(spoilt):
+    edges = [Edge(0, 1, k, 0, gradient=summarise(torch.tensor(g))) for k, g in enumerate([[1.0, 2.0], [spoilt] * 2])]
+    assert largest(edges) is largest(edges[::-1]) is edges[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
@@ -65,6 +66,13 @@ def test_outside_of_the_watch_scopes_are_inferred():
     graph = nbautograd.graph(model(torch.ones(1, 2)).sum(), names=model)
     assert {n.scope for n in graph.nodes} == {"", "0", "1"}
     assert {n.calls for n in graph.nodes} == {()}
+
+
+@pytest.mark.parametrize("read", [nbautograd.graph, nbautograd.backward])
+def test_a_model_that_is_one_frozen_layer_is_read(read):
+    model = nn.Linear(2, 2).requires_grad_(False)
+    graph = read(model(torch.ones(1, 2, requires_grad=True)).sum(), names=model)
+    assert [(node.scope, node.frozen) for node in graph.nodes] == [("", False), ("", True), ("", False)]
 
 
 def test_what_a_shared_module_makes_belongs_to_whoever_calls_it():
