@@ -331,7 +331,7 @@ SENTENCES: dict[str, str] = {
     "checking.resolution": "Computed in {dtype}: an error below about {percent} % of an entry could not have been seen.",
     "checking.exact_to": "The gradients are right to {size} of their largest entry. An iteration that stops early, an approximation, or a small number such as an `eps` leaves such a difference.",
     "checking.because_approximate": "The gradient of `{input}` differs from finite differences by {size} of its largest entry. An iteration that stops early leaves such a difference, and so does a small mistake. Tighten what iterates or approximates, and check again.",
-    "checking.because_more_steps": "With `{argument}` = {count} the gradient of `{input}` agrees with finite differences; as called it differs by {size} of its largest entry. Forward stops before the limit that backward differentiates.",
+    "checking.because_more_steps": "With `{argument}` = {count} the gradient of `{input}` agrees with finite differences. As called it is off by {size} of its largest entry: forward stops before the limit that backward differentiates.",
     "checking.because_noise": "The values of `{output}` are too uncertain for finite differences in `{input}`: rounding, randomness, or a nearly singular solve. Try float64, a fixed seed, or better conditioned inputs.",
     "checking.because_backward_noise": "For `{input}`, backward and finite differences differ no more than backward itself changes when the inputs' last bits change. Ill-conditioned solves do this; try better conditioned inputs.",
     "checking.because_domain_edge": "`{output}` is not finite next to `{input}`; try inputs inside the function's domain.",

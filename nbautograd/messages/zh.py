@@ -331,7 +331,7 @@ SENTENCES: dict[str, str] = {
     "checking.resolution": "在 {dtype} 下计算：小于某个元素约 {percent}% 的误差是看不出来的。",
     "checking.exact_to": "各梯度在相对于最大元素 {size} 的精度内正确。提前停止的迭代、近似公式，或 `eps` 这样的小数，都会留下这样的差异。",
     "checking.because_approximate": "`{input}` 的梯度与有限差分相差其最大元素的 {size}。迭代提前停止会留下这样的差别，小错误也会。请收紧迭代或近似的精度，再检查一次。",
-    "checking.because_more_steps": "当 `{argument}` = {count} 时，`{input}` 的梯度与有限差分一致；按现在的调用则相差其最大元素的 {size}。前向传播在到达反向传播所求导的极限之前就停止了。",
+    "checking.because_more_steps": "当 `{argument}` = {count} 时，`{input}` 的梯度与有限差分一致。按现在的调用则相差其最大元素的 {size}：前向传播在到达反向传播所求导的极限之前就停止了。",
     "checking.because_noise": "`{output}` 的值不够确定（舍入、随机性，或接近奇异的求解），无法对 `{input}` 求有限差分。请试试 float64、固定随机种子或条件更好的输入。",
     "checking.because_backward_noise": "对 `{input}`，backward 的结果与有限差分之差，不超过输入末几位数字变动时 backward 结果自身的变化。求解病态问题时就会这样。请换用条件数更小的输入。",
     "checking.because_domain_edge": "`{output}` 在 `{input}` 旁边不是有限数；请使用函数定义域内部的输入。",

@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import inspect
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import Any
@@ -23,7 +24,7 @@ import torch
 from torch import Tensor
 
 from nbautograd.core.checking.block import Block, BlockVerdict
-from nbautograd.core.checking.last_step import MOST, climbs_in_stairs, left_by_iterations
+from nbautograd.core.checking.last_step import MOST, climbs_in_stairs, left_by_iterations, torch_calls
 from nbautograd.core.checking.other_points import nearby_inputs
 from nbautograd.core.checking.problem import Outputs, Problem
 from nbautograd.core.checking.run import GradcheckRun
@@ -232,18 +233,23 @@ def _gone_with_more_steps(problem: Problem, outputs: Outputs, differing: Iterabl
 
 
 def _closing_in(problem: Problem, position: int) -> Problem | None:
-    """Return the problem with many more steps; None once outputs do not close in, as those of a size."""
-    last, moved = None, math.inf
+    """Return the problem with many more steps, for each of which torch is called; None once outputs do not close in.
+
+    A size, a bound or an index is no number of steps: as many calls are made for a larger one.
+    """
+    last: Tensor | None = None
+    calls, moved = Counter[str](), math.inf
     for times in MORE_STEPS:
         inputs = [times * x if k == position else x for k, x in enumerate(problem.fresh())]
         at = Problem(problem.fn, tuple(inputs), problem.seed)
-        values = _values(at)
+        values, made = torch_calls(_values, at)
         if last is not None:
-            by = float((values - last).abs().max()) if values.shape == last.shape else math.nan
-            if not by <= moved / 2 or (by == 0 and moved == math.inf):
+            more = made.keys() == calls.keys() and made.total() > calls.total() and values.shape == last.shape
+            by = float((values - last).abs().max()) if more else math.nan
+            if not by <= moved / 2:
                 return None
             moved = by
-        last = values
+        last, calls = values, made
     return at
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -43,6 +43,8 @@ DECADES = 2.0  # by which grad_outputs grow on a way: a tolerance may be absolut
 
 
 Optional = Sequence[Tensor | None]
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 Way = Callable[[float], tuple[Sequence[Tensor], Optional]]  # the values of forward, and the gradients
 
 
@@ -95,30 +97,31 @@ def _ways(problem: Problem, outputs: Outputs) -> Iterator[tuple[Way, Way]]:
         yield through_inputs, through_gradients
 
 
+def torch_calls(run: Callable[[Given], Result], given: Given) -> tuple[Result, Counter[str]]:
+    """Return a result, and how often each of torch's functions was called for it."""
+    names = Counter[str]()
+
+    def count(call: TracedCall) -> Any:
+        names[getattr(call.func, "__name__", "")] += 1
+        return call.result
+
+    with Trace(None, after=count):
+        return run(given), names
+
+
 def _where_a_step_begins(way: Way) -> tuple[float, float, float]:
     """Return the number of steps, and the nearest numbers between which another begins; no steps where none does."""
 
-    def called(t: float) -> Counter[str]:
-        names = Counter[str]()
-
-        def count(call: TracedCall) -> Any:
-            names[getattr(call.func, "__name__", "")] += 1
-            return call.result
-
-        with Trace(None, after=count):
-            way(t)
-        return names
-
-    low, here = 0.0, called(0.0)
+    low, here = 0.0, torch_calls(way, 0.0)[1]
     for high in DISTANCES:
         there = here
         with users_errors():
-            there = called(high)
+            there = torch_calls(way, high)[1]
         if there == here:
             continue
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            if (between := called(middle)) == here:
+            if (between := torch_calls(way, middle)[1]) == here:
                 low = middle
             else:
                 high, there = middle, between

@@ -20,6 +20,7 @@ from nbautograd.core.checking.probes.usage import inputs_outside
 from nbautograd.core.checking.problem import Problem
 from nbautograd.core.checking.run import GradcheckRun
 from nbautograd.core.checking.second_order import Inside, second_order, stopped_report
+from nbautograd.core.display import UserValue
 from nbautograd.core.findings import Finding, Phrase, of_stumble
 from nbautograd.core.stumbles import Stumble, collected, own_errors
 from nbautograd.core.torch_private.casts import spacing
@@ -246,7 +247,8 @@ def reason(run: GradcheckRun, block: Block) -> Phrase:
         params["size"] = formats.error(block.deviation)
         if run.more_steps:
             message = "checking.because_more_steps"
-            params |= zip(("argument", "count"), run.more_steps, strict=True)
+            argument, count = run.more_steps
+            params |= {"argument": argument, "count": UserValue(count)}
     return Phrase(message, **params, raised=phrases.short(run.raised, 120))
 
 

@@ -141,7 +141,7 @@ def tensors_on_ctx(record: CallRecord) -> Iterator[Finding]:
         of_input = any(_same(value, one) or _share_memory(value, one) for one in inputs)
         if not of_input and any(_same(value, one) for one in outputs):
             yield broken("output_on_ctx", seen, name=name)
-        elif of_input or any(_share_memory(value, one) for one in outputs):
+        elif of_input or any(value.address == one.address != 0 for one in outputs):
             # nothing notices when it is changed before backward; an output's memory alone refers to no ctx
             yield broken("tensor_on_ctx", seen, "" if of_input else "causes.output_memory_on_ctx", name=name)
 
