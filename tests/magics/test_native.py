@@ -52,7 +52,7 @@ def without_first_line(seen: tuple[str, ...]) -> tuple[str, ...]:
 
 def test_line_numbers_are_those_of_the_visible_cell(notebook) -> None:
     ran = notebook(MAGIC + DOUBLE + "1 / 0")
-    assert ran.result.error_in_exec.__traceback__.tb_next.tb_lineno == 10
+    assert ran.result.error_in_exec.__traceback__.tb_next.tb_lineno == 1 + (MAGIC + DOUBLE).count("\n")
 
 
 def test_source_pickles_and_names_are_the_classes_own(notebook) -> None:
