@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from fn import Fn
@@ -185,8 +186,21 @@ SHAPE = namedtuple("SHAPE", "rows scale")(3, 0.7)
 rows = torch.ones(3, 3)  # a variable of the notebook, called as an argument of forward is
 
 
+class Slim(dict):
+    __slots__ = ("held",)
+    __getattr__ = dict.__getitem__
+
+
+ORDERED, SLIM, ROOT, SINGLE = OrderedDict(k=0.7), [Slim(k=0.7)], 1 / np.sqrt(64), np.float32(0.5)
+SLIM[0].held = 0.7
+
+
 def scale():
     return 1 / setting.k
+
+
+def scaled(x, by=0.7, *, more=0.7):
+    return x * by, x * more
 
 
 class Scales(Fn):
@@ -212,9 +226,17 @@ OUTSIDE = [
     Fn.of("TimesOne", "x: save(x); return 0.5 * x * x * setting.one", "g: (x,) = saved; return 2 * g * x"),
     Fn.of("TimesAField", "x: return x * SHAPE.scale", "g: return g"),
     Inherits,
+    Fn.of("TimesAnOrderedItem", "x: return x * ORDERED['k']", "g: return g"),
+    Fn.of("TimesAnAttributeThatIsAnItem", "x: return x * SLIM[0].k", "g: return g"),
+    Fn.of("TimesASlot", "x: return x * SLIM[0].held", "g: return g"),
+    Fn.of("TimesARootByNumpy", "x: return x * ROOT", "g: return g"),
+    Fn.of("TimesASingle", "x: return x * SINGLE", "g: return g"),
+    Fn.of("TimesADefault", "x: return scaled(x)[0]", "g: return g"),
+    Fn.of("TimesANamedDefault", "x: return scaled(x)[1]", "g: return g"),
     Fn.of("AddedByASetting", "x: return torch.sub(x, x, alpha=setting.alpha)", "g: return g"),
 ]
 Untransposed = Fn.of("Untransposed", "rows: return rows.t() / HEADS", "g: return g / HEADS")
+OnCtxByNumpy = Fn.of("OnCtxByNumpy", "x: ctx.k = ROOT; return x * ROOT", "g: return g")
 OnCtx = Fn.of("OnCtx", "x: ctx.k = setting.k; return x * setting.k", "g: return g")
 Gelu = Fn.of("Gelu", "x: save(x); return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))",
     "g: (x,) = saved; p = torch.exp(-x * x / 2) / math.sqrt(math.pi); "
@@ -228,6 +250,7 @@ WrittenOut = Fn.of("WrittenOut", "x: return x * 0.7 * x.shape[0]", "g: return g 
         *((one, []) for one in OUTSIDE),
         (Untransposed, ["return g.t() / HEADS"]),
         (OnCtx, ["return g * ctx.k"]),
+        (OnCtxByNumpy, ["return g * ctx.k"]),
         (Gelu, ["p = torch.exp(-x * x / 2) / math.sqrt(math.pi) / 2 ** 0.5"]),
         (WrittenOut, ["return g * len(g) * 0.7"]),
     ],

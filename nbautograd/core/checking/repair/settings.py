@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import CellType, FunctionType, ModuleType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from nbautograd.core.checking.outside_state import calling, names_bound, names_of
@@ -22,6 +23,8 @@ MOST = 12  # settings that are made others, those that the code names first
 DEPTH = 4  # objects and containers within others
 LARGEST = 100  # items of a container: one that holds more is data
 LIBRARIES = frozenset(("torch", "numpy", "scipy", *sys.stdlib_module_names))  # whose numbers are constants
+DESCRIPTORS = (GetSetDescriptorType, MemberDescriptorType)
+NUMBERS = {int, float, *(np.dtype(code).type for code in np.typecodes["AllInteger"] + np.typecodes["Float"])}
 
 Write = Callable[[Any, Any], None]
 
@@ -43,7 +46,7 @@ class Setting:
     @property
     def others(self) -> tuple[Any, ...]:
         """Numbers that it may be elsewhere, the likeliest to be taken first."""
-        if isinstance(self.value, int):
+        if isinstance(self.value, (int, np.integer)):
             return tuple(n for n in (self.value + 1, self.value - 1, 2 * self.value) if n)
         return (1.25 * self.value, 0.75 * self.value) if self.value else (self.value + 0.5,)
 
@@ -66,49 +69,59 @@ def settings(cls: type) -> list[Setting]:
     found = [*_inside(dict(enumerate(cls.__mro__)), partial(setattr, cls), DEPTH, seen)]
     for function in (one for one in forward if not _of_a_library(one)):
         words |= {word for code in codes_in(function.__code__) for word in (*code.co_names, *code.co_consts)}
+        defaults = {"__defaults__": function.__defaults__, "__kwdefaults__": function.__kwdefaults__}
+        found += _inside(defaults, partial(setattr, function), DEPTH, seen)
         variables = function.__globals__
         named = {name: variables[name] for name in names_of(function.__code__) if name in variables}
         found += _inside(named, variables.__setitem__, DEPTH, seen)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        found += _inside(closure(function), partial(_fill, cells), DEPTH, seen)
+        fill = partial(lambda cells, name, new: setattr(cells[name], "cell_contents", new), cells)
+        found += _inside(closure(function), fill, DEPTH, seen)
     return sorted((s for s in found if s.name not in counted), key=lambda s: s.name not in words)[:MOST]
 
 
 def _inside(items: Mapping[Any, Any], write: Write, depth: int, seen: set[int]) -> Iterator[Setting]:
     for name, value in list(items.items()):
-        if type(value) in (int, float) or (isinstance(value, Tensor) and value.numel() == 1):
+        kind = type(value)
+        if kind in NUMBERS or (issubclass(kind, Tensor) and value.numel() == 1):
             if _is_setting(name, value):
                 yield Setting(name, value, write)
-        elif isinstance(value, (list, tuple, dict)) and len(value) > LARGEST:
-            continue
         elif depth and id(value) not in seen and not _of_a_library(value):
             seen.add(id(value))
-            if isinstance(value, list):
-                yield from _inside(dict(enumerate(value)), value.__setitem__, depth - 1, seen)
-            elif isinstance(value, tuple):
-                yield from _inside(dict(enumerate(value)), partial(_replace, write, name, value), depth - 1, seen)
-            elif isinstance(value, type):
-                yield from _inside(vars(value), partial(setattr, value), depth - 1, seen)
-            elif isinstance(parts := getattr(value, "__dict__", value), dict):  # a module's, or that of a frozen object
-                yield from _inside(parts, parts.__setitem__, depth - 1, seen)
+            for parts, put in _parts(value, partial(write, name)):
+                yield from _inside(parts, put, depth - 1, seen)
 
 
-def _fill(cells: Mapping[str, CellType], name: str, new: Any) -> None:
-    cells[name].cell_contents = new
+def _parts(value: Any, write: Callable[[Any], None]) -> Iterator[tuple[Mapping[Any, Any], Write]]:
+    """Yield what an object holds, and what puts others there; its class, which may do anything, is not asked."""
+    kind: Any = next((one for one in (type, dict, list, tuple) if issubclass(type(value), one)), object)
+    if kind in (dict, list, tuple) and kind.__len__(value) <= LARGEST:
+        items = dict.copy(value) if kind is dict else dict(enumerate(kind.__iter__(value)))
+        yield items, partial(_replace, write, value) if kind is tuple else partial(kind.__setitem__, value)
+    put = partial(type.__setattr__ if kind is type else object.__setattr__, value)  # that of a frozen object refuses
+    for entries in map(vars, type(value).__mro__):
+        for name, entry in entries.items():
+            if isinstance(entry, DESCRIPTORS) and (name == "__dict__" or "__slots__" in entries):
+                with contextlib.suppress(AttributeError):  # an empty slot
+                    part = entry.__get__(value)
+                    if part is not value:
+                        yield (part if name == "__dict__" else {name: part}), put
 
 
-def _replace(write: Write, name: Any, value: tuple[Any, ...], index: int, new: Any) -> None:
+def _replace(write: Callable[[Any], None], value: tuple[Any, ...], index: int, new: Any) -> None:
     items = (*value[:index], new, *value[index + 1 :])
-    write(name, type(value)(*items) if hasattr(value, "_fields") else items)
+    write(type(value)(*items) if hasattr(value, "_fields") else items)
 
 
 def _is_setting(name: Any, value: Any) -> bool:
     """Return False for a root of pi, for what Python itself has written, and for a tensor that is learned."""
     if isinstance(value, Tensor):
         return value.is_floating_point() and not value.requires_grad
-    return math.isfinite(value) and not str(name).startswith("__") and not {"*", "p"} & {*(written(value) or "")}
+    named = not isinstance(name, str) or not name.startswith("__")
+    return named and math.isfinite(value) and not {"*", "p"} & {*(written(float(value)) or "")}
 
 
 def _of_a_library(value: Any) -> bool:
-    module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-    return isinstance(value, (ModuleType, type, FunctionType)) and str(module).split(".")[0] in LIBRARIES
+    name = "__name__" if issubclass(type(value), ModuleType) else "__module__"
+    known = issubclass(type(value), (ModuleType, type, FunctionType))
+    return known and str(getattr(value, name)).split(".")[0] in LIBRARIES
