@@ -229,3 +229,12 @@ class _Short(reprlib.Repr):
 
 def _first_line(error: Exception) -> str:
     return (stumbles.said(error).strip().splitlines() or [type(error).__name__])[0][:LARGEST_REPR]
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Return what an object holds by name, without asking its class, whose code may raise or do anything."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return held if type(held) is dict else {}

@@ -27,6 +27,7 @@ from nbautograd.core.numerics.compare import agree_bitwise
 from nbautograd.core.process_copy import Refused, in_copy
 from nbautograd.core.stumbles import keep, recent
 from nbautograd.core.user_source import METHODS, closure, codes_in, named_functions, unwrap
+from nbautograd.core.values import attributes
 
 LARGEST = 100_000  # elements of tensors, and items of containers, that are copied; larger ones are data, not state
 DEPTH = 3  # containers within containers
@@ -408,6 +409,6 @@ def reached_inside(name: str, value: Any, depth: int = 2) -> Iterator[tuple[str,
     elif isinstance(value, dict):
         for key, item in list(value.items())[:MOST_ITEMS]:
             yield from reached_inside(f"{name}[{key!r}]", item, depth - 1)
-    elif type(value).__module__ != "builtins" and isinstance(getattr(value, "__dict__", None), dict):
-        for key, item in list(vars(value).items())[:MOST_ITEMS]:
+    elif type(value).__module__ != "builtins":
+        for key, item in list(attributes(value).items())[:MOST_ITEMS]:
             yield from reached_inside(f"{name}.{key}", item, depth - 1)

@@ -25,6 +25,7 @@ from nbautograd.core.stumbles import ask
 from nbautograd.core.torch_private.nodes import MOST_NODES
 from nbautograd.core.torch_private.tensors import data_address, storage_address
 from nbautograd.core.user_source import tree_of
+from nbautograd.core.values import attributes
 
 PACKAGE = __name__.partition(".")[0]
 OURS = os.path.dirname(os.path.abspath(sys.modules[PACKAGE].__file__ or "")) + os.sep
@@ -254,7 +255,7 @@ def _tensors_of(name: str, value: Any, around: tuple[int, ...] = ()) -> Iterator
             if isinstance(part, (torch.Tensor, nn.Module, list, tuple)):
                 yield from _tensors_of(f"{name}[{key!r}]", part, around)
     elif not isinstance(value, type) and _of_user(type(value)):
-        for key, part in getattr(value, "__dict__", {}).items():
+        for key, part in attributes(value).items():
             held = isinstance(part, (torch.Tensor, nn.Module, *_CONTAINERS))
             if held or (len(around) < MOST_OBJECTS and _of_user(type(part))):
                 yield from _tensors_of(f"{name}.{key}", part, around)

@@ -45,6 +45,7 @@ from nbautograd.core.this_thread import undone
 from nbautograd.core.torch_private.nodes import leaf_tensor, next_sequence_number, sequence_number
 from nbautograd.core.torch_private.tensors import modes_restored, storage_address
 from nbautograd.core.user_source import tree_of
+from nbautograd.core.values import attributes
 
 MARK = "nbautograd"  # what a node is marked with, in the dict that torch keeps for anybody
 MOST_EVENTS = 200_000  # of a kind, some 50 MB; of a longer run the first are forgotten
@@ -690,7 +691,7 @@ def _named(tensor: torch.Tensor) -> str:
     if spoken:
         return min(spoken, key=len)
     owner = frame.f_locals.get("self")
-    parts = {**getattr(owner, "__dict__", {}), **getattr(owner, "_buffers", {}), **getattr(owner, "_parameters", {})}
+    parts = {**attributes(owner), **getattr(owner, "_buffers", {}), **getattr(owner, "_parameters", {})}
     return next((f"self.{name}" for name, value in parts.items() if value is tensor), "")
 
 

@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils.weak import TensorWeakRef
 
 from nbautograd.core.stumbles import ask
+from nbautograd.core.values import attributes
 
 ALONE = 3  # references to a frame's copy of its variables: the frame's, ours and that of the call which counts them
 DEPTH = 3  # how deep a container in the user's namespace is looked into
@@ -187,4 +188,4 @@ def _children(value: Any) -> list[tuple[Any, Any]]:
         return list(enumerate(value))
     if value is None or isinstance(value, (str, bytes, int, float, complex, type, nn.Module)):
         return []
-    return list(getattr(value, "__dict__", {}).items())
+    return list(attributes(value).items())

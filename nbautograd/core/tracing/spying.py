@@ -19,6 +19,7 @@ from nbautograd.core.recording.live_log import value_of
 from nbautograd.core.recording.snapshot import PLAIN_TYPES, SUMMARY, ObjectSnapshot, Snapshot, safe_repr, snapshots
 from nbautograd.core.torch_private import tensors as internals
 from nbautograd.core.tracing.dispatches import Dispatch, DispatchOutcome
+from nbautograd.core.values import attributes
 
 PROTOCOLS = ("__torch_function__", "__torch_dispatch__")
 KEPT_DISPATCHES = 2000  # dispatches that are kept
@@ -238,11 +239,6 @@ def _text(value: Any, depth: int = 2) -> str:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """Return an object's own ``__dict__``; nothing where code of its own would answer."""
-    if isinstance(value, (type, torch.nn.Module)) or callable(value) or type(value).__module__ == "builtins":
-        return {}
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return {}
-    return held if type(held) is dict else {}
+    """Return what a plain object holds by name."""
+    odd = isinstance(value, (type, torch.nn.Module)) or callable(value) or type(value).__module__ == "builtins"
+    return {} if odd else attributes(value)

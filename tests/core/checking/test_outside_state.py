@@ -51,6 +51,21 @@ class Reads(Fn):
 Writes = Fn.of("Writes", "x: count_up(); CALLS.append(COUNT); return x * 2", "g: return g")
 
 
+class Refuses:
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
+REFUSES = [Refuses()]  # within a list, for pytest asks what stands in a module
+ReadsIt = Fn.of("ReadsIt", "x: assert REFUSES; return x * 2", "g: return g * 2")
+
+
+def test_an_object_outside_is_not_asked_for_its_attributes() -> None:
+    assert nbautograd.gradcheck(ReadsIt, (draw(3),)).verdict == "right"
+
+
 def test_what_is_only_read_keeps_its_object_while_a_fix_is_searched_for() -> None:
     SEEN.clear()
     report = nbautograd.gradcheck(Reads, (draw(3),), order=1)
