@@ -67,8 +67,9 @@ def open_lesson(number: str, folder: Path, lang: str, jupyter: Sequence[str]) ->
 
 def _own(lesson: Lesson, folder: Path) -> Path:
     """Return a person's copy; theirs stays in its place as long as it comes from the same release."""
-    current = lambda mine: _about(_read(mine)).get("content") == lesson.content  # noqa: E731
-    return own_copy(lesson.path, folder, lesson.path.name, current)
+    return own_copy(
+        lesson.path, folder, lesson.path.name, lambda mine: _about(_read(mine)).get("content") == lesson.content
+    )
 
 
 def _numbered(number: str, lang: str) -> Lesson:

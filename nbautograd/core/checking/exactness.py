@@ -15,7 +15,7 @@ import functools
 import inspect
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -214,11 +214,11 @@ def _in_proportion(before: Mapping[Where, Block], made: Callable[[float], Proble
     return False
 
 
-def _gone_with_more_steps(problem: Problem, outputs: Outputs, differing: Iterable[Where]) -> tuple[str, int] | None:
+def _gone_with_more_steps(problem: Problem, outputs: Outputs, differing: Collection[Where]) -> tuple[str, int] | None:
     """Return a number of steps, of which backward is not told, with whose more the difference goes; None without one.
 
     With more of them outputs have to close in: backward gives the gradient of their limit, as that of the bi-tempered
-    loss does, of which five steps are taken (pytorch-optimizer 4.1.0).
+    loss does, of which five steps are taken (pytorch-optimizer 4.1.0). It has to agree at other inputs too.
     """
     told = [value for y in outputs for value in getattr(y.grad_fn, "__dict__", {}).values()]
     for k, count in enumerate(problem.inputs if problem.direct else ()):
@@ -226,8 +226,11 @@ def _gone_with_more_steps(problem: Problem, outputs: Outputs, differing: Iterabl
             continue
         with users_errors():
             at = _closing_in(problem, k)
-            blocks = {} if at is None else _checked(at).blocks
-            if at is not None and all(blocks[where].verdict == "match" for where in differing):
+            if at is None:
+                continue
+            beside = Problem(at.fn, nearby_inputs(at, draws.child(at.seed, "steps")), at.seed)
+            found = [_checked(one).blocks for one in (at, beside)]
+            if all(blocks[where].verdict == "match" for blocks in found for where in differing):
                 return problem.input_names[k], at.inputs[k]
     return None
 

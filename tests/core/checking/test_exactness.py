@@ -206,6 +206,11 @@ Norm = Fn.of("Norm", "x, p: ctx.p = p; y = (x**p).sum() ** (1 / p); save(x, y); 
     "g: x, y = saved; return g * (x / y) ** ctx.p, None")  # fmt: skip
 
 
+# forgets the bound, which the inputs given do not meet
+Capped = Fn.of("Capped",
+    "x, steps: y = after(steps, torch.zeros_like(x), lambda y: x.clamp(max=1) + y.cos() / 2); save(y); return y",
+    "g: (y,) = saved; return g / (1 + y.sin() / 2), None")  # fmt: skip
+
 Clamp = Fn.of("Clamp", "x, most: return x.clamp(-most, most)", "g: return g, None")  # of a large bound, nothing is cut
 
 
@@ -216,9 +221,17 @@ Clamp = Fn.of("Clamp", "x, most: return x.clamp(-most, most)", "g: return g, Non
         (counted(1.0), (draw(3), 64), "right"),
         (counted(1.02), (draw(3), 4), "wrong"),
         (Norm, (torch.tensor([1.0, 0.5, 0.3], dtype=torch.float64, requires_grad=True), 2), "wrong"),
+        (Capped, (torch.full((8,), 0.95, dtype=torch.float64, requires_grad=True), 4), "wrong"),
         (Clamp, (torch.tensor([0.5, -3.0, 2.5], dtype=torch.float64, requires_grad=True), 2), "wrong"),
     ],
-    ids=["few steps", "many steps", "few steps and a factor", "a number that backward is told", "a bound"],
+    ids=[
+        "few steps",
+        "many steps",
+        "few steps and a factor",
+        "a number that backward is told",
+        "a bound nearby",
+        "a bound",
+    ],
 )
 def test_a_gradient_of_the_limit_is_not_wrong_after_few_steps(fn, inputs, verdict: str) -> None:
     report = nbautograd.gradcheck(fn.apply, inputs)
